@@ -5,14 +5,11 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
-use std::thread;
-use std::time::Duration;
 
-use ::laxity_graph::Registry;
 use laxity_analysis::check::settle;
 use laxity_model::{Nanos, Workload};
 use laxity_runtime::code::{Function, of_function};
-use laxity_runtime::{LinuxScheduler, LivePlan, Options, Run, StartOptions};
+use laxity_runtime::{LinuxScheduler, LivePlan, Next, Options, StartOptions};
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::{Metrics, Summary, TaskSummary};
 
@@ -98,9 +95,6 @@ struct State {
     summary: Option<Summary>,
 }
 
-/// How often what happened is collected.
-const COLLECT: Duration = Duration::from_millis(20);
-
 impl Loaded {
     fn new(path: &Path) -> Result<Loaded, Error> {
         let unread = |error| CallError::Workload { text: format!("cannot read {}: {error}", path.display()) };
@@ -140,25 +134,12 @@ impl State {
         };
         let writer = trace.map(|path| File::create(path).and_then(|file| TraceWriter::new(file, plan.header())));
         let mut sink = (Metrics::new(plan.header()), writer.transpose().map_err(at)?);
-        let registry = Registry::default();
-        let graphs = plan.create_graphs(&registry).map_err(|error| failed(error.to_string()))?;
-        let mut run = Run::start(&plan, &graphs, StartOptions::default()).map_err(failed)?;
-        while !run.is_over() {
-            if is_stopped.load(Ordering::Relaxed) {
-                run.stop();
-            }
-            thread::sleep(COLLECT);
-            // Threads leave nothing to warn of.
-            let _ = run.collect(&mut sink);
-        }
-        let (outcome, ended) = run.finish(&mut sink);
-        if ended.is_err() {
-            plan.unlink_graphs(&registry);
-        }
+        let look = |_: &_, _: &mut _, _| Next::stop_if(is_stopped.load(Ordering::Relaxed));
+        let ended = plan.carry_out(StartOptions::default(), &mut sink, look).map_err(failed)?;
         let (metrics, writer) = sink;
-        self.summary = Some(metrics.finish(outcome.reached));
+        self.summary = Some(metrics.finish(ended.outcome.reached));
         writer.map_or(Ok(()), |writer| writer.finish().map(drop)).map_err(at)?;
-        Ok(ended.map_err(|text| CallError::Code { text })?)
+        Ok(ended.failed.map_err(|text| CallError::Code { text })?)
     }
 
     fn plan(&self, options: &Options) -> Result<LivePlan, Error> {

@@ -1,15 +1,12 @@
 //! `laxity.run`: a workload live, on threads of this process.
 
 use std::path::PathBuf;
-use std::thread;
-use std::time::Duration;
 
 use laxity_analysis::check::settle;
-use laxity_graph::Registry;
 use laxity_model::{Nanos, Workload};
 use laxity_plan::default_duration;
 use laxity_runtime::code::of_python;
-use laxity_runtime::{LinuxScheduler, LivePlan, Options, Run, StartOptions};
+use laxity_runtime::{LinuxScheduler, LivePlan, Next, Options, StartOptions};
 use laxity_trace::Record;
 use laxity_trace::metrics::Metrics;
 use pyo3::prelude::*;
@@ -19,9 +16,6 @@ use crate::overheads::Overheads;
 use crate::result::SimulationResult;
 use crate::simulate::Outcome;
 use crate::workload::{PyWorkload, configured, manage};
-
-/// How often what happened is collected, and Python's signal handlers get their turn.
-const COLLECT: Duration = Duration::from_millis(20);
 
 /// A task or node, the function that its jobs call as `module:function`, and whether to call it before time 0, too.
 type Body = (String, String, bool);
@@ -86,27 +80,14 @@ fn plan(
 fn carry_out(plan: &LivePlan, trace: bool) -> Result<(Outcome, Option<PyErr>, Option<String>), String> {
     let header = plan.header().clone();
     let mut sink = (Metrics::new(&header), trace.then(Vec::<Record>::new));
-    let registry = Registry::default();
-    let graphs = plan.create_graphs(&registry).map_err(|error| error.to_string())?;
-    let mut run = Run::start(plan, &graphs, StartOptions::default())?;
     let mut interrupted = None;
-    while !run.is_over() {
+    let ended = plan.carry_out(StartOptions::default(), &mut sink, |_, _, _| {
         if interrupted.is_none() {
             interrupted = Python::attach(|py| py.check_signals()).err();
         }
-        if interrupted.is_some() {
-            run.stop();
-        }
-        thread::sleep(COLLECT);
-        // Threads leave nothing to warn of.
-        let _ = run.collect(&mut sink);
-    }
-    let (outcome, ended) = run.finish(&mut sink);
-    if ended.is_err() {
-        // A thread that is stuck in code of the user holds them.
-        plan.unlink_graphs(&registry);
-    }
+        Next::stop_if(interrupted.is_some())
+    })?;
     let (metrics, records) = sink;
-    let summary = metrics.finish(outcome.reached);
-    Ok((Outcome { header, summary, records, completions: None }, interrupted, ended.err()))
+    let summary = metrics.finish(ended.outcome.reached);
+    Ok((Outcome { header, summary, records, completions: None }, interrupted, ended.failed.err()))
 }

@@ -1,4 +1,5 @@
-//! Regulators that are killed at any instruction: no CPU stays throttled, and no program stays frozen.
+//! Regulators that are killed at any instruction, and holders that are stopped and killed at any: no CPU stays throttled, and no
+//! program stays frozen.
 
 mod support;
 
@@ -9,16 +10,19 @@ use std::thread;
 use std::time::Duration;
 
 use laxity_bandwidth::{BandwidthError, Counter, Options, Regulator, Throttle};
-use laxity_gpu::{Base, Registry};
+use laxity_gpu::{Arbitration, Base, Registry};
 use laxity_sys::fairness;
 use laxity_testing::{Process, Random, role, until};
-use support::{Hog, MB, Place, alone, create, last_cpu};
+use support::{Hog, MB, Place, alone, create, last_cpu, regulator};
 
-/// Not a test by itself: a regulator, which holds the lock, too.
+/// Not a test by itself: a regulator, which holds the lock, too; or one that takes the lock and frees it, over and over.
 #[test]
 fn child() {
     let Some((role, place)) = role() else { return };
     let arbitration = Registry::at(&place).attach("g").expect("it was created");
+    if role == HOLDER {
+        hold_and_free(&arbitration);
+    }
     let throttle: Throttle = role.parse().expect("a way of throttling");
     let options = Options { counter: Counter::Software, throttle, ..Options::new([last_cpu()]) };
     let regulator = match Regulator::start(&arbitration, options) {
@@ -42,6 +46,98 @@ fn child() {
     loop {
         thread::park();
     }
+}
+
+const HOLDER: &str = "holder";
+
+/// Sections that nest, and the operations of two streams.
+fn hold_and_free(arbitration: &Arbitration) -> ! {
+    let client = arbitration.register("them", Base::Background).expect("there is room");
+    loop {
+        let outer = client.lock_bandwidth(64 * MB).expect("it excludes no thread");
+        client.launch_bandwidth(1, 32 * MB).expect("it is registered");
+        drop(client.lock_bandwidth(16 * MB).expect("it nests"));
+        client.launch_bandwidth(2, 48 * MB).expect("it is registered");
+        drop(outer);
+        client.synchronize_bandwidth(None).expect("it is registered");
+    }
+}
+
+#[test]
+fn some_stops_of_holders_leave_no_cpu_throttled() {
+    stops(20);
+}
+
+/// `make test-kill`.
+#[test]
+#[ignore = "a minute"]
+fn a_thousand_stops_of_holders_leave_no_cpu_throttled() {
+    stops(1_000);
+}
+
+/// A holder that is stopped holds what it held; once it goes on it frees it, and if it is killed others do.
+fn stops(count: u32) {
+    let _alone = alone();
+    let place = Place::new(&format!("stops-{count}"));
+    let arbitration = create(&place);
+    let cpu = last_cpu();
+    let hog = Hog::start(&arbitration, cpu);
+    let options = Options { counter: Counter::Software, throttle: Throttle::Occupier, ..Options::new([cpu]) };
+    let Some(regulator) = regulator(&arbitration, options) else { return };
+    let goes_on = |when: &str| {
+        let before = hog.count();
+        until(&format!("the hog goes on {when}"), || hog.count() > before + 20 * MB);
+    };
+    let mut random = Random::new();
+    let mut held = 0;
+    let mut holder = Process::start(&place, HOLDER);
+    for turn in 0..count {
+        until("it takes the lock", || arbitration.bandwidth_budget().is_some());
+        thread::sleep(Duration::from_micros(random.below(400)));
+        stop(holder.id());
+        let budget = arbitration.bandwidth_budget();
+        thread::sleep(Duration::from_micros(random.below(2_000)));
+        assert_eq!(arbitration.bandwidth_budget(), budget, "a stopped holder neither takes nor frees");
+        held += u32::from(budget.is_some());
+        match turn % 10 {
+            9 => {
+                holder.kill();
+                until("the lock is free", || arbitration.bandwidth_budget().is_none());
+                goes_on("after the kill");
+                holder = Process::start(&place, HOLDER);
+            }
+            _ if budget.is_none() => {
+                goes_on("while the lock is free");
+                signal(holder.id(), libc::SIGCONT);
+            }
+            _ => signal(holder.id(), libc::SIGCONT),
+        }
+    }
+    holder.kill();
+    until("the lock is free", || arbitration.bandwidth_budget().is_none());
+    goes_on("at the end");
+    assert!(held > count / 10, "of {count} stops {held} hit a holder");
+    let report = regulator.reports().remove(0);
+    assert_eq!(report.failed, None);
+    assert!(report.regulation.throttled_periods > 0, "the hog exceeded its budget while the lock was held");
+}
+
+fn signal(pid: u32, signal: libc::c_int) {
+    // SAFETY: a signal to a child that was not waited for.
+    assert_eq!(unsafe { libc::kill(pid as libc::pid_t, signal) }, 0);
+}
+
+/// Stops the process, and waits until it stands still.
+fn stop(pid: u32) {
+    let is_stopped = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+        stat.rsplit_once(')').expect("a name").1.trim_start().starts_with('T')
+    };
+    until("it stands still", || {
+        // Again each time: Linux forgets one that comes while a process with other threads executes a program.
+        signal(pid, libc::SIGSTOP);
+        is_stopped()
+    });
 }
 
 #[test]

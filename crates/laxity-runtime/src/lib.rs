@@ -15,6 +15,7 @@
 
 mod attributes;
 mod best_effort;
+mod carry_out;
 pub mod code;
 mod collector;
 mod gpus;
@@ -32,11 +33,13 @@ mod recording;
 mod refusal;
 mod regulation;
 mod run;
+mod stolen;
 mod stop;
 mod work;
 pub mod worker;
 
 pub use attributes::Attributes;
+pub use carry_out::{Ended, Next};
 pub use laxity_plan::Release;
 pub use linux::LinuxScheduler;
 pub use machine::Machine;

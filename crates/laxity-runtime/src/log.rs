@@ -107,6 +107,8 @@ pub(crate) enum JobStep {
     Priority(u64),
     /// The thread, which handles interrupts, has one to handle.
     Serves,
+    /// Not even the most urgent thread had the CPU for so many nanoseconds until now.
+    Stolen(u64),
 }
 
 /// The memory of a log.
@@ -377,6 +379,7 @@ impl JobStep {
             JobStep::Replenish(level) => Encoded { level, ..of(25) },
             JobStep::Priority(level) => Encoded { level, ..of(26) },
             JobStep::Serves => of(27),
+            JobStep::Stolen(level) => Encoded { level, ..of(28) },
         }
     }
 
@@ -412,6 +415,7 @@ impl JobStep {
             25 => JobStep::Replenish(level),
             26 => JobStep::Priority(level),
             27 => JobStep::Serves,
+            28 => JobStep::Stolen(level),
             _ => return None,
         })
     }
@@ -441,6 +445,7 @@ mod tests {
             JobStep::Waits(TaskId(1023)),
             JobStep::GoesOn(TaskId(0)),
             JobStep::Serves,
+            JobStep::Stolen(u64::MAX),
             JobStep::Complete,
         ];
         for step in steps {

@@ -18,10 +18,12 @@ use crate::code::{Watch, Watches};
 use crate::collector::Collector;
 use crate::gpus::{Gpus, Share};
 use crate::jobs::Jobs;
+use crate::linux::LinuxScheduler;
 use crate::log::{self, Reader, Writer};
 use crate::plan::{self, BestEffortTask, Ending, LivePlan, TaskPlan};
 use crate::processes::{ProcessOptions, Processes};
 use crate::regulation;
+use crate::stolen::Watchers;
 use crate::stop::StopSignal;
 use crate::worker::{self, Started, Worker};
 
@@ -45,6 +47,8 @@ pub struct Run {
     best_effort: Vec<Started>,
     /// The regulators of their CPUs, if there is a bandwidth lock.
     regulator: Option<Regulator>,
+    /// The threads that watch its CPUs, if it is asked for.
+    watchers: Watchers,
     collector: Collector,
     is_stopped: bool,
     warnings: Vec<String>,
@@ -67,6 +71,9 @@ pub struct StartOptions {
     pub locks_memory: bool,
     /// Whether each node is a process; they are threads otherwise.
     pub processes: Option<ProcessOptions>,
+    /// Whether a thread of the highest priority looks on each CPU of the run, once a millisecond, for time in which no thread
+    /// got it: the trace has it as [`Event::Stolen`](laxity_trace::Event::Stolen). It takes about half a per cent of the CPU.
+    pub watches_cpus: bool,
 }
 
 /// How a run ended.
@@ -108,7 +115,7 @@ impl Run {
     /// What is refused, of which task, and the way out.
     pub fn start(plan: &LivePlan, graphs: &[Graph], options: StartOptions) -> Result<Run, String> {
         let stop = Arc::new(StopSignal::of_graphs(graphs));
-        let Parts { workers, best_effort, regulator, readers, gpus, streams } = match options.processes {
+        let Parts { workers, best_effort, regulator, mut readers, gpus, streams } = match options.processes {
             None => start_threads(plan, graphs, &stop)?,
             Some(options) => {
                 let (processes, readers) = Processes::start(plan, graphs, options)?;
@@ -123,6 +130,14 @@ impl Run {
                 }
             }
         };
+        if options.watches_cpus && plan.linux() == LinuxScheduler::Deadline {
+            return Err("CPUs cannot be watched under SCHED_DEADLINE, whose threads have them before any other; take \
+                        --scheduler laxity or fifo, or leave it out"
+                .to_owned());
+        }
+        let cpus = if options.watches_cpus { &plan.placement.linux[..] } else { &[] };
+        let (watchers, seen) = Watchers::start(cpus, &stop)?;
+        readers.extend(seen);
         // After the stacks of all threads are there.
         let not_locked = |error| format!("memory is not locked: {error}; a page fault may delay a job (`ulimit -l`)");
         let note = if options.locks_memory { memory::lock_all().map_err(not_locked).err() } else { None };
@@ -137,6 +152,7 @@ impl Run {
             workers,
             best_effort,
             regulator,
+            watchers,
             collector,
             is_stopped: false,
             warnings: Vec::new(),
@@ -253,6 +269,7 @@ impl Run {
             let ended = thread.join();
             outcome = outcome.and(ended);
         }
+        self.watchers.join();
         outcome
     }
 }

@@ -18,6 +18,8 @@
 //!
 //! Memory: `Regulate`, `Throttle` and `Unthrottle` say what the best-effort tasks of a CPU may do, `EngineRate` how fast an
 //! operation progresses beside the traffic of CPUs.
+//!
+//! The machine: `Stolen` says that a CPU carried out no thread for a while, whatever the records around it say.
 
 use laxity_model::{CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, OverheadKind, ReplicaId, TaskId};
 
@@ -325,6 +327,14 @@ pub enum Event {
         /// Work done in a nanosecond, in units of 2^-32 ns; 2^32 is full rate.
         rate: u64,
     },
+    /// Until now and for `duration` not even the most urgent thread got the CPU: the hypervisor, firmware or interrupts had it.
+    /// Seen live by a thread that looks from time to time; so it began a little earlier.
+    Stolen {
+        /// The CPU.
+        cpu: CpuId,
+        /// How long, at least.
+        duration: Nanos,
+    },
     /// The trace ends here, deliberately. A trace without it was cut off.
     End,
 }
@@ -352,7 +362,8 @@ impl Event {
             | Event::SpinEnd { cpu, .. }
             | Event::Regulate { cpu, .. }
             | Event::Throttle { cpu, .. }
-            | Event::Unthrottle { cpu, .. } => [Some(cpu), None],
+            | Event::Unthrottle { cpu, .. }
+            | Event::Stolen { cpu, .. } => [Some(cpu), None],
             Event::Ipi { from, to, .. } => [Some(from), Some(to)],
             Event::Release { .. }
             | Event::EngineBegin { .. }
@@ -410,6 +421,7 @@ impl Event {
             | Event::Throttle { .. }
             | Event::Unthrottle { .. }
             | Event::EngineRate { .. }
+            | Event::Stolen { .. }
             | Event::End => [None, None],
         }
     }

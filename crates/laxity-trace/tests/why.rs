@@ -5,7 +5,7 @@ mod check_reference;
 use check_reference::hand::*;
 use check_reference::strange::any_records;
 use check_reference::{Setup, any_setup};
-use laxity_model::{Engine, EngineOrder, GpuId, JobId, Nanos, OverheadKind};
+use laxity_model::{CpuId, Engine, EngineOrder, GpuId, JobId, Nanos, OverheadKind};
 use laxity_trace::why::{Account, Explainer, Wanted, explain, job_name, line, row, wanted, worst};
 use laxity_trace::{
     DeviceInfo, EdgeInfo, EdgeKind, Event, GpuInfo, GraphInfo, LockInfo, LockKind, Origin, TaskKind, TraceHeader,
@@ -96,6 +96,35 @@ fn more_urgent_jobs_and_overheads_have_the_cpu_of_a_job_that_waits() {
     assert_eq!(parts.iter().map(|part| part.1).sum::<u64>(), 9);
     let line = line(&account, 9);
     assert_eq!((line.cells.as_str(), line.deadline), ("·█AA▒BB██", None));
+}
+
+/// ```text
+///   cpu0   # # C # # C      # stolen from all threads: seen at 2 and at 5
+///          0 1 2 3 4 5
+/// ```
+#[test]
+fn time_that_is_stolen_from_all_threads_is_nobodys_execution() {
+    let header = header(2);
+    let stolen = |cpu, units| Event::Stolen { cpu: CpuId(cpu), duration: Nanos(units * check_reference::UNIT.0) };
+    let events = [
+        (0, release(C, 40)),
+        (2, stolen(0, 2)),
+        (2, ready(C)),
+        (2, dispatch(0, C)),
+        // The other CPU is none of C's business.
+        (4, stolen(1, 4)),
+        (5, stolen(0, 2)),
+        (6, complete(0, C)),
+        (6, Event::End),
+    ];
+    let account = account(&header, &events, C);
+    let by = "its CPU is stolen: by hypervisor, firmware or interrupts";
+    assert_eq!(
+        told(&header, &account),
+        [format!("0-2 {by}"), "2-3 executes".to_owned(), format!("3-5 {by}"), "5-6 executes".to_owned()]
+    );
+    let total: u64 = account.parts().iter().map(|part| part.time.0).sum();
+    assert_eq!(total, 6 * check_reference::UNIT.0, "each nanosecond is accounted for once");
 }
 
 /// On two CPUs, both of which have more urgent jobs, each has half of the blame; an idle CPU has all of it, and so has a

@@ -12,7 +12,7 @@ mod told;
 use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
 
-use laxity_model::{CpuId, Instant, JobId, LockId, TaskId};
+use laxity_model::{CpuId, Instant, JobId, LockId, Nanos, TaskId};
 use laxity_plan::Release;
 use laxity_policy::graph::LatestValues;
 use laxity_sys::clock;
@@ -30,7 +30,8 @@ use crate::plan::{LivePlan, ReleaseTimes, TaskPlan};
 #[derive(Debug)]
 pub(crate) struct Collector {
     start: Instant,
-    /// The tasks, then for each GPU the thread that handles its interrupts, the best-effort tasks, and the regulators.
+    /// The tasks, then for each GPU the thread that handles its interrupts, the best-effort tasks, the regulators, and what
+    /// watches CPUs.
     sources: Vec<Source>,
     tasks: usize,
     /// Tasks from this number on are best-effort tasks.
@@ -91,7 +92,8 @@ enum Next {
 }
 
 impl Collector {
-    /// For threads whose first job is released at `start` or later, which wrote `readers` ([`LivePlan::logs`]); `streams`
+    /// For threads whose first job is released at `start` or later, which wrote `readers` ([`LivePlan::logs`], then
+    /// any of what watches CPUs); `streams`
     /// are the numbers of each task's streams.
     pub fn new(
         plan: &LivePlan,
@@ -104,7 +106,7 @@ impl Collector {
         let count = readers.len();
         let bandwidth = plan.header().locks.iter().position(|lock| matches!(lock.kind, LockKind::Bandwidth));
         let regulated = plan.protection.as_ref().map_or(0, |protection| protection.cpus.len());
-        let first_best_effort = count - regulated - plan.best_effort.tasks.len();
+        let first_best_effort = plan.logs() - regulated - plan.best_effort.tasks.len();
         releases.resize_with(first_best_effort, || None);
         releases.extend(plan.best_effort.releases().map(Some));
         releases.resize_with(count, || None);
@@ -272,6 +274,10 @@ impl Collector {
         if self.decision(&entry, sink) || self.regulation(entry, sink) || self.budget(task, entry, sink) {
             return;
         }
+        if let JobStep::Stolen(duration) = entry.step {
+            let cpu = self.cpu(entry.cpu);
+            return sink.record(self.reached, Event::Stolen { cpu, duration: Nanos(duration) });
+        }
         let progress = self.progress[task];
         if !progress.is_at(entry.index) {
             return;
@@ -324,7 +330,8 @@ impl Collector {
             | JobStep::Unthrottle(..)
             | JobStep::Amount(_)
             | JobStep::Replenish(_)
-            | JobStep::Priority(_) => unreachable!("they are decisions, and no steps of a job"),
+            | JobStep::Priority(_)
+            | JobStep::Stolen(_) => unreachable!("they are decisions, and no steps of a job"),
             JobStep::NonPreemptiveBegin | JobStep::NonPreemptiveEnd | JobStep::SpinBegin | JobStep::SpinEnd => {
                 self.occupancy.enter(job, cpu, &mut record);
                 record(match entry.step {

@@ -81,7 +81,8 @@ impl Progress {
             | JobStep::Unthrottle(..)
             | JobStep::Amount(_)
             | JobStep::Replenish(_)
-            | JobStep::Priority(_) => return,
+            | JobStep::Priority(_)
+            | JobStep::Stolen(_) => return,
         };
         if step == JobStep::Complete {
             self.completed = self.completed.wrapping_add(1);

@@ -2,7 +2,7 @@
 
 use laxity_graph::Spec;
 use laxity_model::{Instant, JobId, Nanos, TaskId};
-use laxity_runtime::{GraphOptions, LivePlan, NodeOptions};
+use laxity_runtime::{GraphOptions, LivePlan, Next, NodeOptions};
 use laxity_testing::{Alone, skip};
 use laxity_trace::check::PolicyCheck;
 use laxity_trace::{Event, Record, Sink};
@@ -165,13 +165,8 @@ wcet = "2 ms"
     };
     assert!(plan.header().is_linked);
     let mut records = Vec::new();
-    let mut run = start(&plan).expect("threads");
-    while !run.is_over() {
-        run.collect(&mut records);
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    let (outcome, failed) = run.finish(&mut records);
-    assert!(failed.is_ok() && outcome.is_whole, "{failed:?}");
+    let ended = start(&plan).expect("threads").carry_on(&mut records, |_, _, _| Next::GoOn);
+    assert!(ended.failed.is_ok() && ended.outcome.is_whole, "{ended:?}");
     assert_eq!(completions(&records).len(), 12, "six of each node");
     let mut check = PolicyCheck::new(plan.header());
     records.iter().for_each(|record| check.record(record.at, record.event));

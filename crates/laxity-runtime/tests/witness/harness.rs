@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use laxity_graph::Registry;
 use laxity_model::{Distribution, ExecutionTime, Instant, JobId, LockId, Nanos, ReplicaId, Workload};
-use laxity_runtime::{LinuxScheduler, LivePlan, Options, Run, StartOptions};
+use laxity_runtime::{LinuxScheduler, LivePlan, Next, Options, Run, StartOptions};
 use laxity_sim::Simulator;
 use laxity_testing::{Alone, skip};
 use laxity_trace::check::LegalityCheck;
@@ -39,7 +39,7 @@ pub fn live_by(workload: &Workload, duration: Nanos, linux: LinuxScheduler) -> O
         Err(refusal) => panic!("{refusal}"),
     };
     let mut records = Vec::new();
-    let mut run = match start(&plan) {
+    let run = match start(&plan) {
         Ok(run) => run,
         // A machine that is busy with other things may fail the self-test of a regulator.
         Err(refusal) if is_about_permission(&refusal) || refusal.contains("self-test failed") => {
@@ -48,11 +48,11 @@ pub fn live_by(workload: &Workload, duration: Nanos, linux: LinuxScheduler) -> O
         }
         Err(refusal) => panic!("{refusal}"),
     };
-    while !run.is_over() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-        assert!(run.collect(&mut records).is_empty());
-    }
-    let (outcome, failed) = run.finish(&mut records);
+    let ended = run.carry_on(&mut records, |_, _, warnings| {
+        assert!(warnings.is_empty());
+        Next::GoOn
+    });
+    let (outcome, failed) = (ended.outcome, ended.failed);
     assert_eq!(failed, Ok(()));
     assert!(outcome.is_whole && outcome.reached >= Instant::ZERO + duration);
     assert_eq!(records.last(), Some(&Record { at: outcome.reached, event: Event::End }));
@@ -66,7 +66,9 @@ pub fn live_by(workload: &Workload, duration: Nanos, linux: LinuxScheduler) -> O
 /// Starts `plan` with threads that are in memory.
 pub fn start(plan: &LivePlan) -> Result<Run, String> {
     let graphs = plan.create_graphs(&Registry::default()).map_err(|error| error.to_string())?;
-    Run::start(plan, &graphs, StartOptions { locks_memory: true, processes: None })
+    // Late jobs are then put down to who had the CPU.
+    let watches_cpus = matches!(plan.linux(), LinuxScheduler::Fifo | LinuxScheduler::Laxity);
+    Run::start(plan, &graphs, StartOptions { locks_memory: true, watches_cpus, ..StartOptions::default() })
 }
 
 /// Whether Linux says so, or that others have what is wanted.

@@ -54,6 +54,7 @@ mod extended {
     pub const REGULATE: u8 = 35;
     pub const ENGINE_RATE: u8 = 36;
     pub const READ: u8 = 37;
+    pub const STOLEN: u8 = 38;
 }
 
 /// Flag: the time is the same as the last record's.
@@ -214,6 +215,12 @@ impl Encoder<'_, '_> {
                 self.out.put(extended::READ);
                 self.option(value.map(u64::from));
                 self.tokens(kind::EXTENDED, job, edge, 0)
+            }
+            Event::Stolen { cpu, duration } => {
+                self.out.put(extended::STOLEN);
+                self.cpu(cpu);
+                varint::write(self.out, duration.0);
+                kind::EXTENDED
             }
             Event::End => kind::END,
         }
@@ -410,6 +417,7 @@ impl Decoder<'_, '_> {
                     let (gpu, engine) = (GpuId(self.u16()?), self.engine()?);
                     Event::EngineRate { gpu, engine, rate: self.span()?.0 }
                 }
+                extended::STOLEN => Event::Stolen { cpu: self.cpu()?, duration: self.span()? },
                 extended::READ => {
                     let (value, edge, _) = (self.task()?.map(|index| index.0), EdgeId(self.u32()?), self.u32()?);
                     Event::Read { job: self.job(Role::Between)?, edge, value }

@@ -1,8 +1,8 @@
 //! The fold over the time of a CPU.
 
-use laxity_model::{Instant, Nanos, OverheadKind};
+use laxity_model::{CpuId, Instant, Nanos, OverheadKind};
 
-use super::summary::{MachineSummary, OverheadSummary};
+use super::summary::{MachineSummary, OverheadSummary, StolenSummary};
 use crate::replay::Cpu;
 
 /// A CPU, folded.
@@ -14,6 +14,8 @@ pub(super) struct CpuFold {
     lock_wait: u64,
     /// The last overhead or lock wait: the end of the run may cut it short.
     last_cover: Option<Cover>,
+    /// How often the CPU was stolen from all threads, for how long in all, and at most at once.
+    stolen: (u64, u64, u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +44,18 @@ impl CpuFold {
         let usage = &mut self.overheads.by_kind[kind as usize];
         usage.count += 1;
         usage.time = Nanos(usage.time.0.saturating_add(time.0));
+    }
+
+    /// The CPU was stolen from all threads for so long.
+    pub fn steal(&mut self, Nanos(time): Nanos) {
+        let (count, total, longest) = self.stolen;
+        self.stolen = (count + 1, total.saturating_add(time), longest.max(time));
+    }
+
+    /// How it was stolen, if it was; it is `cpu`.
+    pub fn stolen(&self, cpu: CpuId) -> Option<StolenSummary> {
+        let (count, total, longest) = self.stolen;
+        (count > 0).then_some(StolenSummary { cpu, count, total: Nanos(total), longest: Nanos(longest) })
     }
 
     /// A bottom half begins; the replay tells how long it takes.

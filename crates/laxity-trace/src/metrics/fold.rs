@@ -77,6 +77,7 @@ impl Metrics {
             graphs: extras.map(Extras::graphs).unwrap_or_default(),
             chains: extras.map(Extras::chains).unwrap_or_default(),
             memory: self.memory.as_ref().map(|memory| memory.summary(end, &self.replay)),
+            stolen: self.cpus.iter().enumerate().filter_map(|(cpu, fold)| fold.stolen(CpuId(cpu as u16))).collect(),
             machine,
         }
     }
@@ -154,7 +155,11 @@ impl Metrics {
             }
             (Event::LockWait { cpu, .. }, Change::Covered { added }) => self.cpus[cpu.index()].lock_wait(added),
             (
-                Event::Overhead { .. } | Event::CacheDelay { .. } | Event::Ipi { .. } | Event::BottomHalfBegin { .. },
+                Event::Overhead { .. }
+                | Event::CacheDelay { .. }
+                | Event::Ipi { .. }
+                | Event::BottomHalfBegin { .. }
+                | Event::Stolen { .. },
                 _,
             ) => {
                 self.count_rare(event);
@@ -189,6 +194,11 @@ impl Metrics {
             Event::BottomHalfBegin { cpu, .. } => {
                 if let Some(fold) = self.cpus.get_mut(cpu.index()) {
                     fold.begin_bottom_half();
+                }
+            }
+            Event::Stolen { cpu, duration } => {
+                if let Some(fold) = self.cpus.get_mut(cpu.index()) {
+                    fold.steal(duration);
                 }
             }
             _ => {}

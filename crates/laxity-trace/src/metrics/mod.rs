@@ -32,7 +32,7 @@ pub use origins::{EndToEnd, EndToEndLatencies};
 pub use report::Report;
 pub use summary::{
     CpuSummary, JobSummary, LatenessSummary, MachineSummary, OverheadSummary, OverheadUse, ResponseTimeSummary,
-    Summary, TardinessSummary, TaskSummary,
+    StolenSummary, Summary, TardinessSummary, TaskSummary,
 };
 pub use waits::{WaitCause, WaitSummary};
 

@@ -44,6 +44,24 @@ pub struct Summary {
     /// Best-effort tasks, and what memory traffic did; `None` without them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemorySummary>,
+    /// The CPUs that were stolen from all threads; empty where none was, or nothing looked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stolen: Vec<StolenSummary>,
+}
+
+/// How long a CPU carried out no thread, as the hypervisor, firmware or interrupts had it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct StolenSummary {
+    /// Which CPU.
+    pub cpu: CpuId,
+    /// How often.
+    pub count: u64,
+    /// How long in all.
+    #[serde(rename = "total_ns")]
+    pub total: Nanos,
+    /// How long at most at once.
+    #[serde(rename = "longest_ns")]
+    pub longest: Nanos,
 }
 
 impl Summary {

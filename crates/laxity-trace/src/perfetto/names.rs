@@ -23,6 +23,7 @@ pub enum Name {
     Replenished,
     Throttled,
     Unthrottled,
+    Stolen,
     Rate,
     Reads,
     Overhead(OverheadKind),
@@ -67,7 +68,7 @@ pub enum Fact {
 }
 
 impl Name {
-    const SINGLE: [(Name, &'static str); 18] = [
+    const SINGLE: [(Name, &'static str); 19] = [
         (Name::Release, "release"),
         (Name::Deadline, "deadline"),
         (Name::DeadlineMissed, "deadline missed"),
@@ -86,6 +87,7 @@ impl Name {
         (Name::Unthrottled, "unthrottled"),
         (Name::Rate, "rate"),
         (Name::Reads, "reads"),
+        (Name::Stolen, "stolen"),
     ];
 
     /// The number; never 0.
@@ -110,6 +112,7 @@ impl Name {
             Name::Unthrottled => 48,
             Name::Rate => 49,
             Name::Reads => 50,
+            Name::Stolen => 51,
         }
     }
 }

@@ -278,6 +278,7 @@ impl Details {
             | Event::Throttle { .. }
             | Event::Unthrottle { .. }
             | Event::EngineRate { .. }
+            | Event::Stolen { .. }
             | Event::End => {}
         }
     }

@@ -174,6 +174,7 @@ fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
         Event::EngineRate { gpu, engine, rate } => {
             EventRow { gpu: Some(gpu.0), engine: Some(engine.name()), level: Some(rate), ..base("engine_rate") }
         }
+        Event::Stolen { cpu, duration } => EventRow { duration_ns: Some(duration.0), ..of_cpu("stolen", cpu) },
         Event::End => base("end"),
     }
 }

@@ -70,6 +70,8 @@ pub enum Cause {
     Suspension,
     /// Its budget is exhausted.
     Throttled,
+    /// The CPU that it has or waits for carries out no thread: the hypervisor, firmware or interrupts have it.
+    Stolen(CpuId),
 }
 
 /// Why another job has the CPU.
@@ -126,6 +128,8 @@ pub enum Blame {
     Release,
     /// See [`Cause::Jitter`].
     Jitter,
+    /// See [`Cause::Stolen`].
+    Stolen,
 }
 
 impl Cause {
@@ -149,6 +153,7 @@ impl Cause {
             Cause::WakeUp(gpu) => Blame::WakeUp(gpu),
             Cause::Suspension => Blame::Suspension,
             Cause::Throttled => Blame::Throttled,
+            Cause::Stolen(_) => Blame::Stolen,
         }
     }
 
@@ -161,7 +166,8 @@ impl Cause {
             | Cause::SchedulerLock(cpu)
             | Cause::BottomHalf(cpu, _)
             | Cause::OtherJob { cpu, .. }
-            | Cause::Unoccupied(cpu) => Some(cpu),
+            | Cause::Unoccupied(cpu)
+            | Cause::Stolen(cpu) => Some(cpu),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! The pieces of a job's life while it lasts; some get their cause only later.
 
-use laxity_model::{Engine, GpuId, Instant, JobId, Nanos, OverheadKind};
+use laxity_model::{CpuId, Engine, GpuId, Instant, JobId, Nanos, OverheadKind};
 
 use super::{Account, Cause, Piece};
 use crate::replay::Operation;
@@ -42,6 +42,24 @@ pub(super) enum Draft {
     Waits(Vec<Operation>, After),
     /// It is released and not ready.
     Unready,
+}
+
+impl Draft {
+    /// What it becomes where `cpu` carries out no thread, if that changes it. A job that waits to be released or woken up waits
+    /// for the CPU where it is to go on, which is `cpu` if `is_woken`.
+    fn stolen(&self, cpu: CpuId, is_woken: bool) -> Option<Draft> {
+        let is_there = |cause: &Cause| cause.cpu() == Some(cpu);
+        match self {
+            Draft::Known(causes) if causes.iter().any(is_there) => {
+                let of = |cause: &Cause| if is_there(cause) { Cause::Stolen(cpu) } else { *cause };
+                Some(Draft::Known(causes.iter().map(of).collect()))
+            }
+            Draft::Unready | Draft::Waits(_, After::Operation(_) | After::Grant) if is_woken => {
+                Some(Draft::Known(vec![Cause::Stolen(cpu)]))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Life {
@@ -103,6 +121,25 @@ impl Life {
             }
             Draft::Known(_) | Draft::Unready => None,
         });
+    }
+
+    /// `cpu` carried out no thread from `from` to `to`: what the job did there then, or waited for there, is put down to that.
+    /// With `is_woken` the job goes on there now, and so it was there that it was to be released or woken up.
+    pub fn steal(&mut self, cpu: CpuId, from: Instant, to: Instant, is_woken: bool) {
+        let mut drafts = Vec::with_capacity(self.drafts.len() + 2);
+        for (begin, end, draft) in std::mem::take(&mut self.drafts) {
+            let (first, last) = (begin.max(from), end.min(to));
+            match draft.stolen(cpu, is_woken).filter(|_| first < last) {
+                Some(stolen) => {
+                    let parts = [(begin, first, draft.clone()), (first, last, stolen), (last, end, draft)];
+                    drafts.extend(parts.into_iter().filter(|(begin, end, _)| begin < end));
+                }
+                None => drafts.push((begin, end, draft)),
+            }
+        }
+        self.drafts = drafts;
+        self.settled = 0;
+        self.explain(|_| None);
     }
 
     /// The budget of the job's task is replenished: that is what it waited for.

@@ -1,6 +1,6 @@
 //! Follows records one by one and says what the jobs in question spent their time with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use laxity_model::{CpuId, EdgeId, Instant, JobId, LockId, Nanos, PriorityRule};
 
@@ -9,6 +9,10 @@ use super::{Account, Cause, Standing};
 use crate::intervals::{TrackError, admit};
 use crate::replay::{Change, Replay, Running, occupies_cpu};
 use crate::{Event, Origin, Record, TaskKind, TraceHeader};
+
+/// Of each CPU so many times that it was stolen are known: a job that was to be released or woken up meanwhile says only later
+/// that this was its CPU.
+const LATELY: usize = 16;
 
 /// Turns records into [`Account`]s as they come, in memory that grows with the pieces of pending jobs.
 #[derive(Clone, Debug)]
@@ -19,6 +23,8 @@ pub struct Explainer<'a, W> {
     lives: BTreeMap<JobId, Life>,
     /// Of each CPU, the overhead or lock wait that ends last, and when.
     covers: Vec<(Instant, Cause)>,
+    /// Of each CPU, when it was stolen from all threads lately.
+    stolen: Vec<VecDeque<(Instant, Instant)>>,
     /// On each edge.
     tokens: Vec<u64>,
     /// The edges into each task.
@@ -36,6 +42,7 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
             replay: Replay::new(header),
             lives: BTreeMap::new(),
             covers: (0..header.cpus).map(none).collect(),
+            stolen: vec![VecDeque::new(); header.cpus],
             tokens: header.edges.iter().map(|edge| u64::from(edge.initial)).collect(),
             inbound: header.edges_by(|edge| edge.consumer),
             now: Instant::ZERO,
@@ -113,7 +120,19 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
                 };
                 self.lives.insert(job, Life::new(arrival, at, deadline));
             }
-            Event::Ready { job, .. } | Event::Resume { job, .. } => self.life(job).into_iter().for_each(Life::settle),
+            Event::Ready { job, cpu } | Event::Resume { job, cpu } => {
+                if let Some(life) = self.lives.get_mut(&job) {
+                    self.stolen[cpu.index()].iter().for_each(|&(from, to)| life.steal(cpu, from, to, true));
+                    life.settle();
+                }
+            }
+            Event::Stolen { cpu, duration } => {
+                let from = Instant(at.0.saturating_sub(duration.0));
+                self.lives.values_mut().for_each(|life| life.steal(cpu, from, at, false));
+                let lately = &mut self.stolen[cpu.index()];
+                lately.truncate(LATELY - 1);
+                lately.push_front((from, at));
+            }
             Event::CacheDelay { job, kind, duration, .. } => {
                 if let Some(life) = self.life(job) {
                     let left = life.refill.map_or(0, |(_, left)| left.0);

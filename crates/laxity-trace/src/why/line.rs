@@ -63,6 +63,7 @@ fn symbols(parts: &[Part]) -> Vec<(Part, char)> {
             Blame::Overhead(_) | Blame::SchedulerLock | Blame::BottomHalf(_) => '▒',
             Blame::Unoccupied | Blame::WakeUp(_) | Blame::Release | Blame::Jitter => '·',
             Blame::Throttled => '×',
+            Blame::Stolen => '▚',
             Blame::Predecessor | Blame::Tokens(_) => '░',
             Blame::Task(..) | Blame::Lock(..) | Blame::Engine(..) => letters.next().unwrap_or('*'),
         };

@@ -87,6 +87,7 @@ impl Blame {
             Blame::Predecessor => "waits for its predecessor",
             Blame::Release => "its release",
             Blame::Jitter => "release jitter",
+            Blame::Stolen => "its CPU is stolen",
         }
     }
 
@@ -124,6 +125,7 @@ impl Blame {
             Blame::SchedulerLock => "the scheduler's lock".to_owned(),
             Blame::Tokens(edge) => edge_name(header, edge),
             Blame::Release => "not handled yet".to_owned(),
+            Blame::Stolen => "by hypervisor, firmware or interrupts".to_owned(),
             Blame::Execution | Blame::Suspension | Blame::Throttled | Blame::Predecessor | Blame::Jitter => {
                 String::new()
             }

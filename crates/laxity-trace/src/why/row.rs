@@ -135,5 +135,6 @@ const fn cause_name(blame: Blame) -> &'static str {
         Blame::Predecessor => "predecessor",
         Blame::Release => "release",
         Blame::Jitter => "jitter",
+        Blame::Stolen => "stolen",
     }
 }

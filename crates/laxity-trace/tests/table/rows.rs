@@ -195,6 +195,10 @@ fn an_events_row_has_what_applies_and_nothing_else() {
             Event::Read { job: t3, edge, value: Some(4) },
             EventRow { event: "read", edge: Some(8), level: Some(4), ..job },
         ),
+        (
+            Event::Stolen { cpu, duration },
+            EventRow { event: "stolen", cpu: Some(1), duration_ns: Some(100_000), ..none },
+        ),
         (Event::End, none),
     ];
     for (event, expected) in cases {

@@ -1,12 +1,8 @@
 //! The live part of a report.
 
-use std::thread;
-use std::time::Duration;
-
-use laxity_graph::Registry;
 use laxity_measure::{Options as MeasureOptions, Session};
 use laxity_model::{Instant, Measurement, Nanos, Workload};
-use laxity_runtime::{LinuxScheduler, LivePlan, Machine, Options, Run, StartOptions};
+use laxity_runtime::{Ended, LinuxScheduler, LivePlan, Machine, Next, Options, StartOptions};
 use laxity_trace::{Record, TraceHeader};
 
 use super::Arguments;
@@ -14,9 +10,6 @@ use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::quantity::short;
-
-/// How often what happened is collected.
-const COLLECT: Duration = Duration::from_millis(20);
 
 /// What a run left.
 pub struct Live {
@@ -70,28 +63,22 @@ fn record(
     quiet: bool,
     interrupt: &Interrupt,
 ) -> Result<Result<Vec<Record>, String>, CliError> {
-    let graphs = match plan.create_graphs(&Registry::default()) {
-        Ok(graphs) => graphs,
-        Err(error) => return Ok(Err(error.to_string())),
-    };
-    let start = StartOptions { locks_memory: true, processes: None };
-    let mut run = match Run::start(plan, &graphs, start) {
-        Ok(run) => run,
-        Err(reason) => return Ok(Err(reason)),
+    let start = StartOptions {
+        locks_memory: true,
+        watches_cpus: matches!(plan.linux(), LinuxScheduler::Fifo | LinuxScheduler::Laxity),
+        ..StartOptions::default()
     };
     let mut records = Vec::new();
     let progress = Progress::new("live  ".to_owned(), duration, quiet);
-    while !run.is_over() {
-        if interrupt.is_requested() {
-            run.stop();
-        }
-        thread::sleep(COLLECT);
-        // Threads leave nothing to warn of.
-        let _ = run.collect(&mut records);
+    let ended = plan.carry_out(start, &mut records, |run, _, _| {
         progress.update(run.seen().min(Instant::ZERO + duration), run.completed());
-    }
+        Next::stop_if(interrupt.is_requested())
+    });
+    let Ended { outcome, failed, .. } = match ended {
+        Ok(ended) => ended,
+        Err(reason) => return Ok(Err(reason)),
+    };
     let was_interrupted = interrupt.is_requested();
-    let (outcome, failed) = run.finish(&mut records);
     progress.finish();
     match (was_interrupted, failed) {
         (true, _) => Err(CliError::Interrupted { reached: "while it ran; there is no page".to_owned() }),

@@ -5,14 +5,12 @@ mod view;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::thread;
 use std::time::{Duration, Instant as WallInstant};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use laxity_graph::Registry;
 use laxity_model::{GpuArbitration, Instant, Nanos, Scheduler, Workload};
-use laxity_runtime::{LinuxScheduler, LivePlan, Machine, Options, Run, StartOptions};
+use laxity_runtime::{Ended, LinuxScheduler, LivePlan, Machine, Next, Options, StartOptions};
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::Metrics;
 
@@ -28,8 +26,6 @@ use crate::quantity::{counted, short};
 use crate::report::{self, Report};
 use crate::style::{RESET, STRONG};
 
-/// How often what happened is collected.
-const COLLECT: Duration = Duration::from_millis(20);
 /// How often the trace is written: if this process is killed, no more than that is lost.
 pub const KEEP: Duration = Duration::from_millis(500);
 
@@ -74,6 +70,9 @@ pub struct Arguments {
     /// Use up CPU time where the file names code to run: what analysis and simulation suppose
     #[arg(long)]
     no_code: bool,
+    /// Look each millisecond on each CPU for time stolen by the hypervisor, firmware or interrupts; `trace why` then names it
+    #[arg(long)]
+    watch_cpus: bool,
     /// Write the trace to OUT, as it happens: if the run is killed, OUT has it up to the last second
     #[arg(long, value_name = "OUT")]
     trace: Option<PathBuf>,
@@ -168,40 +167,28 @@ fn carry_out(
     let (trace, write_failed) = open_trace(arguments, plan)?;
     let mut sink = (Metrics::new(header), (View::new(header), trace));
     let refused = |message| CliError::Live { message };
-    let registry = Registry::default();
-    let graphs = plan.create_graphs(&registry).map_err(|error| refused(error.to_string()))?;
-    let start = StartOptions { locks_memory: true, processes: None };
-    let mut run = Run::start(plan, &graphs, start).map_err(refused)?;
-    if let Some(note) = run.note().filter(|_| !quiet) {
-        output::note(note);
-    }
+    let start = StartOptions { locks_memory: true, watches_cpus: arguments.watch_cpus, ..StartOptions::default() };
     let mut display = Display::new(None, quiet || !io::stderr().is_terminal());
-    let mut kept = WallInstant::now();
-    while !run.is_over() && !write_failed.get() {
-        if interrupt.is_requested() {
-            run.stop();
+    let (mut kept, mut is_first) = (WallInstant::now(), true);
+    let ended = plan.carry_out(start, &mut sink, |run, sink, _| {
+        if let Some(note) = run.note().filter(|_| !quiet && is_first) {
+            output::note(note);
         }
-        thread::sleep(COLLECT);
-        // Threads leave nothing to warn of.
-        let _ = run.collect(&mut sink);
+        is_first = false;
         if let Some(trace) = sink.1.1.as_mut().filter(|_| kept.elapsed() >= KEEP) {
             trace.flush();
             kept = WallInstant::now();
         }
-        let view = &sink.1.0;
         if display.is_due() {
             let reached = run.seen().min(Instant::ZERO + duration);
-            show(&mut display, view, &header.workload, (reached, duration), run.completed());
+            show(&mut display, &sink.1.0, &header.workload, (reached, duration), run.completed());
         }
-    }
-    run.remarks().into_iter().filter(|_| !quiet).for_each(output::warning);
-    let was_interrupted = interrupt.is_requested();
-    let (outcome, failed) = run.finish(&mut sink);
-    if failed.is_err() {
-        // A thread that is stuck in code of the user holds them.
-        plan.unlink_graphs(&registry);
-    }
+        Next::stop_if(interrupt.is_requested() || write_failed.get())
+    });
+    let Ended { outcome, failed, remarks, .. } = ended.map_err(refused)?;
     display.clear();
+    remarks.into_iter().filter(|_| !quiet).for_each(output::warning);
+    let was_interrupted = interrupt.is_requested();
     let (metrics, (_, trace)) = sink;
     if let (Some(writer), Some(path)) = (trace, &arguments.trace) {
         writer.finish().map_err(|source| CliError::Write { path: path.clone(), source })?.commit()?;

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead};
 use std::thread;
+use std::time::Duration;
 
 use clap::Args;
 use laxity_graph::Registry;
@@ -10,9 +11,11 @@ use laxity_runtime::Member;
 use laxity_sys::process;
 
 use super::super::live;
-use super::LOOK;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
+
+/// How often it looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Carry out one node for the process that started this one.
 #[derive(Args)]

@@ -14,13 +14,12 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::rc::Rc;
-use std::thread;
 use std::time::{Duration, Instant as WallInstant};
 
 use clap::Args;
 use laxity_graph::{Graph, MEMBERS_MAX, RECORDER_DEFAULT, Registry, Spec};
 use laxity_model::{self as model, Instant, Nanos, Platform, Step, Workload};
-use laxity_runtime::{GraphOptions, LivePlan, ProcessOptions, Refusal, Run, StartOptions};
+use laxity_runtime::{Ended, GraphOptions, LivePlan, Next, ProcessOptions, Refusal, Run, StartOptions};
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::{Metrics, NodeJobs};
 use laxity_trace::{Event, Sink};
@@ -123,9 +122,6 @@ pub struct Arguments {
     #[arg(long, short)]
     quiet: bool,
 }
-
-/// How often what happened is collected, and how often processes look whether they are to end.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// A graph to be run.
 struct Source {
@@ -261,36 +257,27 @@ fn carry_out(
     let chains = (!plan.header().chains.is_empty()).then(|| Metrics::new(plan.header()));
     let mut sink = (NodeJobs::new(plan.header()), ((trace, chains), Counter(Rc::clone(&records))));
     let processes = arguments.processes.then(|| process_options(registry, arguments, graph, interrupt));
-    let start = StartOptions { locks_memory: false, processes };
-    let mut run = Run::start(plan, std::slice::from_ref(graph), start).map_err(live)?;
+    let start = StartOptions { processes, ..StartOptions::default() };
+    let run = Run::start(plan, std::slice::from_ref(graph), start).map_err(live)?;
     let is_quiet = arguments.quiet || (arguments.json && arguments.every.is_none());
     let mut display = Display::new(arguments.every.map(|every| Duration::from_nanos(every.0)), is_quiet);
     let mut progress = Progress::new(graph, limit(arguments));
     let mut is_cut_short = false;
     let mut kept = WallInstant::now();
-    loop {
-        // In this order: what is collected of a run that is over is all there is.
-        let is_over = run.is_over();
-        run.collect(&mut sink).iter().for_each(|warning| display.warn(warning));
-        if is_over {
-            break;
-        }
+    let ended = run.carry_on(&mut sink, |run, sink, warnings| {
+        warnings.iter().for_each(|warning| display.warn(warning));
         if let Some(trace) = sink.1.0.0.as_mut().filter(|_| kept.elapsed() >= KEEP) {
             trace.flush();
             kept = WallInstant::now();
         }
-        if (interrupt.is_requested() || write_failed.get()) && !is_cut_short {
-            is_cut_short = true;
-            run.stop();
-        }
         if display.is_due() {
             progress.show(&mut display, &sink.0, run.losses(), Nanos(run.seen().0));
         }
-        thread::sleep(LOOK);
-    }
+        is_cut_short |= !run.is_over() && (interrupt.is_requested() || write_failed.get());
+        Next::stop_if(is_cut_short)
+    });
     display.clear();
-    let (losses, is_broken) = (run.losses().to_vec(), run.is_broken());
-    let (ended, failed) = run.finish(&mut sink);
+    let Ended { outcome: ended, failed, losses, is_broken, .. } = ended;
     failed.map_err(live)?;
     let (jobs, ((trace, chains), _)) = sink;
     if let (Some(writer), Some(path)) = (trace, &arguments.trace) {

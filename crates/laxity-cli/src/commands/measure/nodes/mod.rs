@@ -6,13 +6,10 @@ mod settle;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
-use laxity_graph::Registry;
 use laxity_model::{Instant, Nanos, Workload};
 use laxity_runtime::code::CallTimes;
-use laxity_runtime::{LivePlan, Options, Run, StartOptions};
+use laxity_runtime::{LivePlan, Next, Options, StartOptions};
 use laxity_trace::NoTrace;
 use serde_json::json;
 
@@ -26,9 +23,6 @@ use crate::output::{self, Output};
 use crate::progress::Progress;
 use crate::quantity::{TimeUnit, short};
 use crate::table::Table;
-
-/// How often what happened is collected, and Ctrl-C is looked for.
-const COLLECT: Duration = Duration::from_millis(20);
 
 /// Measures, then writes, then prints.
 pub fn run(arguments: &Arguments, file: &Path, output: &mut Output) -> Result<(), CliError> {
@@ -88,24 +82,10 @@ fn carry_out(workload: &Workload, file: &Path, duration: Nanos, interrupt: &Inte
     let mut plan = LivePlan::new(&workload, &options).map_err(|error| refused(error.to_string()))?;
     own_code::load(&mut plan, &workload, file)?;
     let times = plan.time_calls();
-    let registry = Registry::default();
-    let graphs = plan.create_graphs(&registry).map_err(|error| refused(error.to_string()))?;
-    let start = StartOptions { locks_memory: true, processes: None };
+    let start = StartOptions { locks_memory: true, ..StartOptions::default() };
     // Nothing needs the records: the times are those of calls.
-    let mut nothing = NoTrace;
-    let mut run = Run::start(&plan, &graphs, start).map_err(refused)?;
-    while !run.is_over() {
-        if interrupt.is_requested() {
-            run.stop();
-        }
-        thread::sleep(COLLECT);
-        let _ = run.collect(&mut nothing);
-    }
-    let (_, failed) = run.finish(&mut nothing);
-    if failed.is_err() {
-        plan.unlink_graphs(&registry);
-    }
-    failed.map_err(refused)?;
+    let ended = plan.carry_out(start, &mut NoTrace, |_, _, _| Next::stop_if(interrupt.is_requested()));
+    ended.and_then(|ended| ended.failed).map_err(refused)?;
     if interrupt.is_requested() {
         return Err(CliError::Interrupted { reached: "before all was measured; nothing was written".to_owned() });
     }

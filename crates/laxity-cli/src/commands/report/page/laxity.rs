@@ -55,7 +55,7 @@ impl Kind {
                 Kind::Overhead
             }
             Blame::Tokens(_) => Kind::Tokens,
-            Blame::Unoccupied => Kind::NoJob,
+            Blame::Unoccupied | Blame::Stolen => Kind::NoJob,
         }
     }
 

@@ -1,0 +1,93 @@
+//! A run from its start to its end: started, collected from several times a second, stopped when asked to, finished.
+
+use std::thread;
+use std::time::Duration;
+
+use laxity_graph::Registry;
+use laxity_trace::Sink;
+
+use crate::plan::LivePlan;
+use crate::run::{Outcome, Run, StartOptions};
+
+/// How often what happened is collected.
+const COLLECT: Duration = Duration::from_millis(20);
+
+/// Whether a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It goes on.
+    GoOn,
+    /// All jobs end where they are.
+    Stop,
+}
+
+impl Next {
+    /// To stop if `condition` holds.
+    pub fn stop_if(condition: bool) -> Next {
+        if condition { Next::Stop } else { Next::GoOn }
+    }
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Ended {
+    /// When its trace ends, and whether it is whole.
+    pub outcome: Outcome,
+    /// Why a worker could not go on, if one could not. The trace is whole up to there all the same.
+    pub failed: Result<(), String>,
+    /// What no trace has: periods in which no CPU could be throttled.
+    pub remarks: Vec<String>,
+    /// For each task how often its process was killed.
+    pub losses: Vec<u64>,
+    /// Whether a node was lost for good, and its graph therefore ended.
+    pub is_broken: bool,
+}
+
+impl LivePlan {
+    /// Creates the graphs of this plan, starts its workers, and hands to `sink` what they do until all jobs are done or `look`
+    /// stops them; `look` is called as [`Run::carry_on`] says.
+    ///
+    /// # Errors
+    /// What is refused at the start, of which task or graph, and the way out. What fails later is in [`Ended`].
+    pub fn carry_out<S: Sink>(
+        &self,
+        options: StartOptions,
+        sink: &mut S,
+        look: impl FnMut(&Run, &mut S, Vec<String>) -> Next,
+    ) -> Result<Ended, String> {
+        let registry = Registry::default();
+        let graphs = self.create_graphs(&registry).map_err(|error| error.to_string())?;
+        let ended = Run::start(self, &graphs, options)?.carry_on(sink, look);
+        if ended.failed.is_err() {
+            // A thread that is stuck in code of the user holds them.
+            self.unlink_graphs(&registry);
+        }
+        Ok(ended)
+    }
+}
+
+impl Run {
+    /// Hands to `sink` what the workers do until all jobs are done or `look` stops them, and ends. Some fifty times a second,
+    /// the last time when the run is over, `look` has the run, the sink with all that happened so far, and warnings to the
+    /// user; it answers whether the run goes on.
+    pub fn carry_on<S: Sink>(mut self, sink: &mut S, mut look: impl FnMut(&Run, &mut S, Vec<String>) -> Next) -> Ended {
+        let mut next = Next::GoOn;
+        loop {
+            // In this order: what is collected of a run that is over is all there is.
+            let is_over = self.is_over();
+            let warnings = self.collect(sink);
+            let wanted = look(&self, sink, warnings);
+            if is_over {
+                break;
+            }
+            if wanted == Next::Stop && next == Next::GoOn {
+                next = Next::Stop;
+                self.stop();
+            }
+            thread::sleep(COLLECT);
+        }
+        let (remarks, losses, is_broken) = (self.remarks(), self.losses().to_vec(), self.is_broken());
+        let (outcome, failed) = self.finish(sink);
+        Ended { outcome, failed, remarks, losses, is_broken }
+    }
+}
