@@ -4,16 +4,18 @@
 //! Its last line has the numbers that matter; `-` for what this machine cannot show, with the reason above. The original
 //! takes 1,840 ns for a system call that locks (paper 004, section VI-F).
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use laxity_bandwidth::{Counter, Options, Regulator, Search, Throttle, first_guess};
 use laxity_gpu::{Arbitration, Base, Client, Config, Registry};
 use laxity_measure::memory::{Pattern, Stream};
-use laxity_model::{Nanos, write_rate};
+use laxity_model::{Instant, Nanos, write_rate};
 use laxity_sys::clock::{now, thread_cpu_time};
-use laxity_sys::scheduling;
+use laxity_sys::{futex, scheduling};
 
 /// Locks and unlocks in a batch, and batches.
 const LOCKS: u64 = 100_000;
@@ -23,6 +25,10 @@ const REGULATED: Duration = Duration::from_secs(1);
 /// A window of the victim, and turns for each budget.
 const WINDOW: Nanos = Nanos::from_millis(20);
 const TURNS: usize = 15;
+/// Wake-ups without Laxity, the priority of what is woken up, and the chunks that are streamed before each.
+const WAKE_UPS: u32 = 500;
+const BASE_FIFO: u8 = 50;
+const CHUNKS: usize = 200;
 /// The slowdown that a threshold allows.
 const SLOWDOWN_MAX: f64 = 1.10;
 /// Without this much there is nothing to protect from.
@@ -50,6 +56,13 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         );
         return Ok(());
     };
+    match bare_wake_up(hog) {
+        Ok(bare) => println!(
+            "a thread of SCHED_FIFO, woken up by one that streams on its CPU, which is what stopping takes at least: {bare:.1} us \
+             (median of {WAKE_UPS})"
+        ),
+        Err(error) => println!("no bare wake-up to compare with: {error}"),
+    }
     let shared = Shared::default();
     let measured = thread::scope(|scope| {
         scope.spawn(|| shared.hog(&arbitration, hog));
@@ -81,6 +94,48 @@ fn lock(client: &Client) -> Result<f64, Box<dyn std::error::Error>> {
         batches.push((thread_cpu_time().0 - began.0) as f64 / LOCKS as f64);
     }
     Ok(median(batches))
+}
+
+/// Microseconds from the call that wakes a thread of `SCHED_FIFO` up to its first instruction, where the caller has the same
+/// CPU and has filled its caches with a stream, as a hog does. Nothing of Laxity is on that path.
+fn bare_wake_up(cpu: usize) -> io::Result<f64> {
+    let (word, woken) = (AtomicU32::new(0), AtomicU64::new(0));
+    let mut spans = Vec::new();
+    let (tell, is_ready) = mpsc::channel();
+    thread::scope(|scope| {
+        let (word, woken) = (&word, &woken);
+        let sleeper = scope.spawn(move || {
+            scheduling::pin(cpu)?;
+            scheduling::set_fifo(BASE_FIFO)?;
+            let _ = tell.send(());
+            for turn in 0..WAKE_UPS {
+                while word.load(Ordering::SeqCst) <= turn {
+                    futex::wait(word, turn, Instant::NEVER);
+                }
+                woken.store(now().0, Ordering::SeqCst);
+            }
+            io::Result::Ok(())
+        });
+        let waker = scope.spawn(|| {
+            scheduling::pin(cpu)?;
+            // If it was refused, it says why.
+            let Ok(()) = is_ready.recv() else { return Ok(()) };
+            let mut stream = Stream::beyond_caches(Pattern::Write, cpu);
+            for turn in 1..=WAKE_UPS {
+                (0..CHUNKS).for_each(|_| _ = stream.step());
+                let called = now();
+                word.store(turn, Ordering::SeqCst);
+                futex::wake_all(word);
+                // More urgent and on the same CPU, it has run before this goes on.
+                let at = woken.load(Ordering::SeqCst);
+                spans.push(at.saturating_sub(called.0) as f64 / 1e3);
+            }
+            io::Result::Ok(())
+        });
+        let waker = waker.join().expect("it does not panic");
+        waker.and(sleeper.join().expect("it does not panic"))
+    })?;
+    if spans.is_empty() { Err(io::Error::other("nothing was woken up")) } else { Ok(median(spans)) }
 }
 
 struct Measured {

@@ -108,9 +108,9 @@ fn stops(count: u32) {
             }
             _ if budget.is_none() => {
                 goes_on("while the lock is free");
-                signal(holder.id(), libc::SIGCONT);
+                signal(holder.id(), "CONT");
             }
-            _ => signal(holder.id(), libc::SIGCONT),
+            _ => signal(holder.id(), "CONT"),
         }
     }
     holder.kill();
@@ -122,9 +122,9 @@ fn stops(count: u32) {
     assert!(report.regulation.throttled_periods > 0, "the hog exceeded its budget while the lock was held");
 }
 
-fn signal(pid: u32, signal: libc::c_int) {
-    // SAFETY: a signal to a child that was not waited for.
-    assert_eq!(unsafe { libc::kill(pid as libc::pid_t, signal) }, 0);
+fn signal(pid: u32, name: &str) {
+    let kill = Command::new("kill").args(["-s", name, &pid.to_string()]).status();
+    assert!(kill.expect("a program").success());
 }
 
 /// Stops the process, and waits until it stands still.
@@ -135,7 +135,7 @@ fn stop(pid: u32) {
     };
     until("it stands still", || {
         // Again each time: Linux forgets one that comes while a process with other threads executes a program.
-        signal(pid, libc::SIGSTOP);
+        signal(pid, "STOP");
         is_stopped()
     });
 }

@@ -48,7 +48,7 @@ impl LivePlan {
     /// stops them; `look` is called as [`Run::carry_on`] says.
     ///
     /// # Errors
-    /// What is refused at the start, of which task or graph, and the way out. What fails later is in [`Ended`].
+    /// That the start is refused, of which task or graph, and the way out. Later failures are in [`Ended`].
     pub fn carry_out<S: Sink>(
         &self,
         options: StartOptions,

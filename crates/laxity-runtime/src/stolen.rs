@@ -99,7 +99,7 @@ mod tests {
             Ok(started) => started,
             Err(refusal) => return laxity_testing::skip(refusal),
         };
-        // Equals under SCHED_FIFO are served in their order: who computes there for 20 ms keeps the watcher away.
+        // Equals under SCHED_FIFO are served in their order: a thread that computes there for 20 ms keeps the watcher away.
         let thread = scheduling::spawn(Builder::new(), move || {
             scheduling::pin(cpu).expect("it may be there");
             scheduling::set_fifo(PRIORITY).expect("the watcher may, too");

@@ -66,7 +66,7 @@ pub fn live_by(workload: &Workload, duration: Nanos, linux: LinuxScheduler) -> O
 /// Starts `plan` with threads that are in memory.
 pub fn start(plan: &LivePlan) -> Result<Run, String> {
     let graphs = plan.create_graphs(&Registry::default()).map_err(|error| error.to_string())?;
-    // Late jobs are then put down to who had the CPU.
+    // So that a late job is not put down to threads that had no CPU.
     let watches_cpus = matches!(plan.linux(), LinuxScheduler::Fifo | LinuxScheduler::Laxity);
     Run::start(plan, &graphs, StartOptions { locks_memory: true, watches_cpus, ..StartOptions::default() })
 }

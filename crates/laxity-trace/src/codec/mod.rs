@@ -15,6 +15,7 @@
 mod context;
 mod error;
 mod header_json;
+mod kinds;
 mod reader;
 mod record;
 mod room;
