@@ -116,7 +116,8 @@ fn bare_wake_up(cpu: usize) -> io::Result<f64> {
             }
             io::Result::Ok(())
         });
-        let waker = scope.spawn(|| {
+        let spans = &mut spans;
+        let waker = scope.spawn(move || {
             scheduling::pin(cpu)?;
             // If it was refused, it says why.
             let Ok(()) = is_ready.recv() else { return Ok(()) };
