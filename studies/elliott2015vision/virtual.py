@@ -44,7 +44,9 @@ LOADS = (75, 100, 125)
 the CPUs have no time left."""
 MAIN = 100
 """At this load all configurations run; at the others C-EDF, and GPUSync with FIFO engine locks."""
-PROBE_S = 5.0
+PROBE_S = 6.0
+PROBED_FRAME = 4.0
+"""How many times as long as in the plain loop a frame may take in the probe, for the CPUs to be half idle."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,9 @@ class VirtualRuns(Live):
 def measure(
     programs: Programs, stabilizers: Stabilizers, folder: Path, attempt: Attempt, scaled: float | None = None
 ) -> Scale:
-    """How long periods must be: by what a frame takes of the CPUs under C-EDF with (6,1,FIFO), at a load that is none.
+    """How long periods must be: by what a frame takes of the CPUs under C-EDF with (6,1,FIFO), half of them idle.
+
+    What is used before frames come is left out: threads are started and memory is locked then.
 
     Args:
         programs: to start.
@@ -181,15 +185,14 @@ def measure(
     def kernels(factor: float) -> tuple[float, ...]:
         return kernels_us((medians[name] for name in on_gpu), stabilizers.frames_per_ms / factor)
 
-    # A frame takes more than in the loop, so that half of the frames leave the CPUs idle.
-    easy = 2 * stabilizers.frames_per_ms * 2 * loop_ms / cpus() / CPU_LOAD
-    probed = Stabilizers(min(PROBE_S, stabilizers.seconds), stabilizers.size, stabilizers.instances, stabilizers.cached)
+    easy = stabilizers.frames_per_ms * PROBED_FRAME * loop_ms / cpus() / 0.5
+    probed = Stabilizers(PROBE_S, stabilizers.size, stabilizers.instances, stabilizers.cached)
     wide = Configuration("laxity", CPUS, 1)
     name = f"{GPU}-{os.getpid()}-probe"
     ran, _ = tried(Order(programs, probed, easy, wide, folder, name, virtual=Virtual(CPUS, kernels(easy))), attempt)
     if ran.frames == 0:
         raise FailedError(f"{wide.name}: a probe of {ran.seconds:g} s showed no frame; use smaller frames")
-    cpu_ms = 1_000 * ran.cpu_s / ran.frames
+    cpu_ms = 1_000 * (ran.spent.own_s + ran.spent.server_s) / ran.frames
     needed = stabilizers.frames_per_ms * cpu_ms / cpus() / CPU_LOAD
     factor = scaled if scaled is not None else math.ceil(round(100 * needed, 6)) / 100
     return Scale(factor, kernels(factor), cpu_ms, loop_ms)

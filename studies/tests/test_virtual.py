@@ -71,12 +71,21 @@ def driver(tmp_path, monkeypatch):
     return VirtualRuns(tmp_path / "out", programs, Stabilizers(1.0, "64x64", 2), SOON)
 
 
-def test_periods_follow_from_what_a_frame_takes(driver):
-    """The loop takes 1 ms. Each of the stand-ins says that it used 0.25 s of CPU time, whatever it showed."""
+def test_periods_follow_from_what_a_frame_takes(driver, monkeypatch):
+    """The loop takes 1 ms, and a frame 4 ms of the stabilizers and the server while frames come."""
+
+    def probed(order, attempt):
+        assert order.configuration.name == "C-EDF (6,1,FIFO)"
+        assert order.factor == pytest.approx(driver.size.frames_per_ms * 4 * 1.0 / virtual.cpus() / 0.5)
+        shown = {"G1": Shown(np.arange(100), np.arange(100), np.arange(100))}
+        return Ran(shown, {}, 9.0, Spent(0.1, 0.6, 1.0, 0.0, 0.3), 6.0, None), attempt
+
+    monkeypatch.setattr(virtual, "tried", probed)
     driver.parts.mkdir(parents=True)
     found = virtual.measure(driver.programs, driver.size, driver.parts, SOON)
     per_ms = driver.size.frames_per_ms
     assert found.loop_ms == 1.0
+    assert found.cpu_ms == pytest.approx(4.0)
     needed = per_ms * found.cpu_ms / virtual.cpus() / virtual.CPU_LOAD
     assert needed <= found.factor < needed + 0.011
     assert sum(found.kernels_us) / 1_000 * per_ms / found.factor == pytest.approx(ENGINE_LOAD)

@@ -96,12 +96,14 @@ class Spent:
         others_s: of processes that have nothing to do with the run.
         machine_s: of everything on the machine.
         stolen_s: that the host of a virtual machine kept from its CPUs.
+        own_s: of the stabilizers.
     """
 
     server_s: float
     others_s: float
     machine_s: float
     stolen_s: float
+    own_s: float = 0.0
 
     def __sub__(self, before: Spent) -> Spent:
         """What was spent since then."""
@@ -226,7 +228,9 @@ class _Run:
         """So far."""
         server = server_of(self.order.name)
         ours = {os.getpid(), *self.processes.numbers()} | ({server} if server is not None else set())
-        return Spent(cpu_seconds(server) if server is not None else 0.0, other_seconds(ours), *machine_seconds())
+        own_s = sum(cpu_seconds(number) for number in self.processes.numbers())
+        server_s = cpu_seconds(server) if server is not None else 0.0
+        return Spent(server_s, other_seconds(ours), *machine_seconds(), own_s)
 
     def _create_arbitration(self) -> None:
         how = self.order.configuration.arbitration(self.order.name, self.order.stabilizers.instances)
