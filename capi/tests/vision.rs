@@ -8,13 +8,14 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 
-use laxity_testing::Directory;
+use laxity_testing::{Alone, Directory};
 use linking::{command, flag, libraries};
 use support::{PREFIX, root, run, stdout};
 
 #[test]
 fn a_graph_in_cpp_computes_fails_and_uses_a_gpu() {
     let Some(program) = build("capi/tests/cpp/vx.cpp") else { return };
+    let _alone = Alone::with_the_scheduler();
     let place = Directory::new("cpp");
     let server = PREFIX.join("bin/laxity-softgpu-server");
     assert_eq!(stdout(&run(command(&program).arg(place.path()).arg(server))), "ok\n");

@@ -44,7 +44,9 @@ LOADS = (75, 100, 125)
 the CPUs have no time left."""
 MAIN = 100
 """At this load all configurations run; at the others C-EDF, and GPUSync with FIFO engine locks."""
-PROBE_S = 6.0
+PROBES_S = (4.0, 12.0)
+"""What frames took in the longer and not in the shorter one counts: in the first seconds memory is touched for the
+first time, and what is used before frames come is not theirs."""
 PROBED_FRAME = 4.0
 """How many times as long as in the plain loop a frame may take in the probe, for the CPUs to be half idle."""
 
@@ -165,7 +167,7 @@ def measure(
 ) -> Scale:
     """How long periods must be: by what a frame takes of the CPUs under C-EDF with (6,1,FIFO), half of them idle.
 
-    What is used before frames come is left out: threads are started and memory is locked then.
+    By two probes, whose difference counts.
 
     Args:
         programs: to start.
@@ -186,13 +188,21 @@ def measure(
         return kernels_us((medians[name] for name in on_gpu), stabilizers.frames_per_ms / factor)
 
     easy = stabilizers.frames_per_ms * PROBED_FRAME * loop_ms / cpus() / 0.5
-    probed = Stabilizers(PROBE_S, stabilizers.size, stabilizers.instances, stabilizers.cached)
     wide = Configuration("laxity", CPUS, 1)
-    name = f"{GPU}-{os.getpid()}-probe"
-    ran, _ = tried(Order(programs, probed, easy, wide, folder, name, virtual=Virtual(CPUS, kernels(easy))), attempt)
-    if ran.frames == 0:
-        raise FailedError(f"{wide.name}: a probe of {ran.seconds:g} s showed no frame; use smaller frames")
-    cpu_ms = 1_000 * (ran.spent.own_s + ran.spent.server_s) / ran.frames
+    frames, used_s = [], []
+    for seconds in PROBES_S:
+        probed = Stabilizers(seconds, stabilizers.size, stabilizers.instances, stabilizers.cached)
+        name = f"{GPU}-{os.getpid()}-probe-{seconds:g}"
+        order = Order(programs, probed, easy, wide, folder, name, virtual=Virtual(CPUS, kernels(easy)))
+        ran, attempt = tried(order, attempt)
+        frames.append(ran.frames)
+        used_s.append(ran.spent.own_s + ran.spent.server_s)
+    if frames[1] <= frames[0]:
+        raise FailedError(
+            f"{wide.name}: probes of {PROBES_S[0]:g} and {PROBES_S[1]:g} s showed {frames[0]} and {frames[1]} frames; "
+            "use smaller frames"
+        )
+    cpu_ms = 1_000 * (used_s[1] - used_s[0]) / (frames[1] - frames[0])
     needed = stabilizers.frames_per_ms * cpu_ms / cpus() / CPU_LOAD
     factor = scaled if scaled is not None else math.ceil(round(100 * needed, 6)) / 100
     return Scale(factor, kernels(factor), cpu_ms, loop_ms)

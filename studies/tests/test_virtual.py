@@ -77,8 +77,11 @@ def test_periods_follow_from_what_a_frame_takes(driver, monkeypatch):
     def probed(order, attempt):
         assert order.configuration.name == "C-EDF (6,1,FIFO)"
         assert order.factor == pytest.approx(driver.size.frames_per_ms * 4 * 1.0 / virtual.cpus() / 0.5)
-        shown = {"G1": Shown(np.arange(100), np.arange(100), np.arange(100))}
-        return Ran(shown, {}, 9.0, Spent(0.1, 0.6, 1.0, 0.0, 0.3), 6.0, None), attempt
+        # Half a second is used whatever comes.
+        count, seconds = round(100 * order.stabilizers.seconds), order.stabilizers.seconds
+        shown = {"G1": Shown(np.arange(count), np.arange(count), np.arange(count))}
+        spent = Spent(0.1 * seconds, 0.6, 1.0, 0.0, 0.5 + 0.3 * seconds)
+        return Ran(shown, {}, 9.0, spent, seconds, None), attempt
 
     monkeypatch.setattr(virtual, "tried", probed)
     driver.parts.mkdir(parents=True)

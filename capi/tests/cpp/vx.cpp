@@ -65,7 +65,7 @@ std::vector<uint64_t> loop()
 }
 
 // Every kind of object, a delay with initial values, both callbacks, and pauses.
-void computes_what_a_loop_computes(uint32_t replicas)
+void computes_what_a_loop_computes(const vx::Options &options)
 {
     vx::Graph graph("computes", directory);
     std::vector<uint64_t> results;
@@ -118,9 +118,6 @@ void computes_what_a_loop_computes(uint32_t replicas)
     const vx::Verified verified = graph.verify();
     EXPECT(verified.depth() == 6);
     EXPECT(verified.dot().find("digraph") == 0);
-    vx::Options options;
-    options.period = 200us;
-    options.replicas = replicas;
     const vx::Run run = verified.spawn(options);
     run.wait();
     EXPECT(run.begun() == FRAMES && run.completed() == FRAMES);
@@ -129,8 +126,55 @@ void computes_what_a_loop_computes(uint32_t replicas)
     EXPECT(frames.size() == FRAMES);
     for (size_t frame = 0; frame < FRAMES; frame++) {
         EXPECT(frames[frame].index == frame && frames[frame].completion_ns >= frames[frame].release_ns);
-        EXPECT(frames[frame].release_ns == frames[0].release_ns + frame * 200'000);
+        EXPECT(frames[frame].release_ns == frames[0].release_ns + frame * static_cast<uint64_t>(options.period.count()));
     }
+}
+
+void computes_it_with_any_replicas()
+{
+    for (const uint32_t replicas : { 0, 1, 2, 7 }) {
+        vx::Options options;
+        options.period = 200us;
+        options.replicas = replicas;
+        computes_what_a_loop_computes(options);
+    }
+}
+
+// Whether Linux lets this thread be a task, which it is no more when this returns.
+bool may_be_a_task(const laxity_system *system)
+{
+    laxity::Handle<laxity_task, laxity_task_release> task;
+    laxity_task_parameters parameters = {};
+
+    parameters.name = "permission";
+    parameters.period_ns = 1'000'000;
+    return laxity_task_begin(system, &parameters, task.out()) == LAXITY_OK;
+}
+
+// By Laxity's own scheduler, with a trace that is there when the run is released.
+void computes_it_as_tasks_of_a_system()
+{
+    laxity::Handle<laxity_system, laxity_system_release> system;
+    const laxity_system_config all = {};
+    const std::string trace = std::string(directory) + "/trace.lxt";
+    vx::Options options;
+
+    options.period = 2ms;
+    options.policy = vx::scheduled_by(nullptr);
+    const auto none = thrown<laxity::Error>([&] { computes_what_a_loop_computes(options); });
+    EXPECT(none.result() == LAXITY_ERROR_VALUE && std::strstr(none.what(), "has no system; name"));
+    laxity::check(laxity_system_create_or_attach(directory, "vx", &all, system.out()));
+    if (!may_be_a_task(system.get())) {
+        std::fprintf(stderr, "skipped: %s\n", laxity::last_error().what());
+        return;
+    }
+    options.policy = vx::scheduled_by(system.get(), 1);
+    const auto beyond = thrown<laxity::Error>([&] { computes_what_a_loop_computes(options); });
+    EXPECT(beyond.result() == LAXITY_ERROR_SCHEDULE && std::strstr(beyond.what(), "cluster 1 is not one of"));
+    options.policy = vx::scheduled_by(system.get());
+    options.trace = trace;
+    computes_what_a_loop_computes(options);
+    EXPECT(access(trace.c_str(), R_OK) == 0 && unlink(trace.c_str()) == 0);
 }
 
 void what_a_kernel_throws_is_the_cause()
@@ -250,8 +294,8 @@ int main(int argc, char **argv)
 {
     EXPECT(argc == 3);
     directory = argv[1];
-    for (const uint32_t replicas : { 0, 1, 2, 7 })
-        computes_what_a_loop_computes(replicas);
+    computes_it_with_any_replicas();
+    computes_it_as_tasks_of_a_system();
     what_a_kernel_throws_is_the_cause();
     what_cannot_be_is_refused();
     nodes_use_a_gpu(argv[2]);
