@@ -154,6 +154,10 @@ fn top_names_what_the_holder_of_an_engine_runs_and_the_holders_of_the_bandwidth_
         out.lines().find(|line| line.contains("bandwidth")).expect("a row").split_whitespace().collect();
     assert_eq!(bandwidth[..3], ["any", "bandwidth", "detector"], "{out}");
     assert_eq!(bandwidth[5..], ["64", "MB/s"], "{out}");
+    let program: Vec<&str> =
+        out.lines().find(|line| line.contains("program")).expect("a row").split_whitespace().collect();
+    assert_eq!(program[..2], ["program", "detector"], "{out}");
+    assert!(program.join(" ").contains("1 operation, waited 0"), "{out}");
     let look = json(folder.path(), &["top", "car", "--once", "--json"]);
     let client = &look["clients"][0];
     assert_eq!(

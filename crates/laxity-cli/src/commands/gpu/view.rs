@@ -1,6 +1,6 @@
 //! An arbitration as a table.
 
-use laxity_gpu::{Base, ClientState, Config, FollowerState, LockState, Snapshot, Standing};
+use laxity_gpu::{Activity, Base, ClientState, Config, FollowerState, LockState, Snapshot, Standing};
 use laxity_model::{GpuArbitration, Instant, ReplicaId, TaskId};
 
 use crate::quantity::{counted, short};
@@ -28,7 +28,7 @@ pub fn rules(config: &Config) -> String {
 }
 
 /// A row for each token and each engine, by GPU, one for those outside all queues, one for each client that holds the
-/// bandwidth lock, and one for each thread that follows holders; but for those beyond `rows`. The holder of an engine has the
+/// bandwidth lock, one for each that counts its operations, with how long it waited for all of them, and one for each thread that follows holders; but for those beyond `rows`. The holder of an engine has the
 /// name of its last operation, if it said one. `a ← b`: b donates its priority to a. `20 → 50`: the holder inherits.
 pub fn table(look: &Snapshot, now: Instant, rows: usize) -> Table {
     let names = Names { look, now };
@@ -70,6 +70,15 @@ pub fn table(look: &Snapshot, now: Instant, rows: usize) -> Table {
         let row =
             vec!["any".into(), lock, client.name.clone().into(), pid.into(), names.priority(client), budget.into()];
         table.row(row);
+    }
+    let left = rows.saturating_sub(table.height());
+    for client in look.clients.iter().filter(|client| client.activity.operations > 0).take(left) {
+        let Activity { operation, operations, waited } = &client.activity;
+        let (name, pid) = (client.name.clone(), client.pid.to_string());
+        let last = operation.clone().unwrap_or_default();
+        let told = format!("{}, waited {}", counted(*operations, "operation"), short(*waited));
+        let lock = Cell::faint("program");
+        table.row(vec!["".into(), lock, name.into(), pid.into(), names.priority(client), last.into(), told.into()]);
     }
     let left = rows.saturating_sub(table.height());
     look.followers.iter().take(left).fold(table, |mut table, follower| {
