@@ -24,10 +24,11 @@ LAXITY = DEBUG / "laxity"
 # What all scripts begin with. The verifier takes some seconds of the emulated machine.
 PRELUDE = """
 start() {
+    rm -f /out/loader.txt && touch /out/loader.txt
     laxity sched start "$@" > /out/loader.txt 2>&1 & loader=$!
-    until laxity sched status > /out/begun.txt 2>&1; do
+    until grep -q scheduling /out/loader.txt; do
         kill -0 $loader || { echo "no scheduler:"; cat /out/loader.txt; exit 9; }
-        sleep 0.2
+        sleep 0.5
     done
 }
 ended() { wait $loader; echo "loader $?"; cat /out/loader.txt; echo "state $(cat /sys/kernel/sched_ext/state)"; }
