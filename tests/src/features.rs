@@ -3,11 +3,17 @@
 use laxity_model::rng::SplitMix64;
 use laxity_model::{
     Arrival, CpuId, Device, Distribution, EngineOrder, ExecutionTime, Factor, GpuArbitration, GpuOperation, GpuSync,
-    GpuWork, InterruptHandling, MigrationPath, Nanos, OverheadCosts, OverheadProfile, Scheduler, Server, ServerKind,
-    Step, TaskServer, ThreadPriority, TokenHold, Waiting, Workload,
+    GpuWork, InterruptHandling, MigrationPath, Nanos, OverheadCosts, OverheadProfile, PriorityRule, Resource,
+    ResourceProtocol, Scheduler, Server, ServerKind, Step, TaskServer, ThreadPriority, TokenHold, Waiting, Workload,
 };
 
 use crate::systems::{self, UNIT, pick};
+
+const HIGH: InterruptHandling = InterruptHandling::PreemptRt(ThreadPriority::High);
+
+/// Those whose bottom halves never wait behind what is less urgent than their owner.
+const HANDLINGS: [InterruptHandling; 4] =
+    [InterruptHandling::Linux, InterruptHandling::ProcessAware, InterruptHandling::Klmirqd { threads: None }, HIGH];
 
 /// What a random system has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +36,21 @@ pub enum Feature {
     Devices,
     /// Tasks that are bandwidth servers, whose jobs use up several budgets.
     Servers,
+    /// GPUs behind a semaphore, whose holders inherit nothing.
+    Semaphore,
+    /// Bottom halves, or calls of the run-time library, in threads below all jobs.
+    LowThreads,
+    /// klmirqd with a thread for bottom halves of several jobs, in the order of arrival.
+    SharedThreads,
+    /// klmirqd with operations that raise several interrupts on several CPUs.
+    Scattered,
+    /// The counterpart of priority ceilings under EDF.
+    Floors,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 9] = [
+    pub const ALL: [Feature; 14] = [
         Feature::Tokens,
         Feature::Donors,
         Feature::Halves,
@@ -44,6 +60,11 @@ impl Feature {
         Feature::Replicas,
         Feature::Devices,
         Feature::Servers,
+        Feature::Semaphore,
+        Feature::LowThreads,
+        Feature::SharedThreads,
+        Feature::Scattered,
+        Feature::Floors,
     ];
 
     /// A system with the feature from `seed`, and its scheduler.
@@ -59,8 +80,20 @@ impl Feature {
             Feature::Named => systems::Size { cpus: 1 + seed % 4, gpus: 2, tasks: 1 + rng.below(6), stretch: 2 },
             _ => systems::Size { cpus: 1 + seed % 4, gpus: 1 + seed / 4 % 2, tasks: 1 + rng.below(6), stretch: 1 },
         };
-        let (mut workload, scheduler) = systems::sized(seed, &size);
+        let (mut workload, mut scheduler) = systems::sized(seed, &size);
         match self {
+            Feature::Semaphore => {
+                workload.gpu_management.arbitration = GpuArbitration::Semaphore;
+                workload.gpu_management.handling = pick(rng, &HANDLINGS);
+            }
+            Feature::LowThreads => self.add_low_threads(&mut workload, rng),
+            Feature::SharedThreads => self.share_threads(&mut workload, rng),
+            Feature::Scattered => self.scatter(&mut workload, rng),
+            Feature::Floors => {
+                scheduler.rule = PriorityRule::Edf;
+                let ceiling = |resource: &mut Resource| resource.protocol = ResourceProtocol::PriorityCeiling;
+                workload.resources.iter_mut().for_each(ceiling);
+            }
             Feature::Replicas => replicate(&mut workload, rng),
             Feature::Devices => self.add_devices(&mut workload, rng),
             Feature::Callbacks => self.manage(&mut workload, rng),
@@ -95,15 +128,7 @@ impl Feature {
         };
         let management = &mut workload.gpu_management;
         management.arbitration = GpuArbitration::GpuSync(sync);
-        management.handling = pick(
-            rng,
-            &[
-                InterruptHandling::Linux,
-                InterruptHandling::ProcessAware,
-                InterruptHandling::Klmirqd { threads: None },
-                InterruptHandling::PreemptRt(ThreadPriority::High),
-            ],
-        );
+        management.handling = pick(rng, &HANDLINGS);
         if sync.hold == TokenHold::Job {
             workload.tasks.iter_mut().for_each(|task| free_sections(&mut task.body));
             let nodes = workload.graphs.iter_mut().flat_map(|graph| &mut graph.nodes);
@@ -197,6 +222,56 @@ fn serve(workload: &mut Workload, rng: &mut SplitMix64) {
     }
 }
 
+impl Feature {
+    /// Any way to share GPUs, but for jobs that spin.
+    fn arbitrate(self, workload: &mut Workload, rng: &mut SplitMix64) {
+        let length_aware = rng.below(2) == 0;
+        match rng.below(4) {
+            0 => workload.gpu_management.arbitration = GpuArbitration::Driver,
+            1 => workload.gpu_management.arbitration = GpuArbitration::Semaphore,
+            2 => workload.gpu_management.arbitration = GpuArbitration::KFmlp { length_aware },
+            _ => self.share_tokens(workload, rng),
+        }
+    }
+
+    fn add_low_threads(self, workload: &mut Workload, rng: &mut SplitMix64) {
+        self.arbitrate(workload, rng);
+        let low = InterruptHandling::PreemptRt(ThreadPriority::Low);
+        let with_calls = [InterruptHandling::Linux, InterruptHandling::ProcessAware, HIGH, low, low];
+        let management = &mut workload.gpu_management;
+        management.handling = pick(rng, &with_calls);
+        if management.handling != low || rng.below(2) == 0 {
+            management.callback = Some(ExecutionTime::constant(Nanos(rng.between(1, UNIT))));
+            // One thread serves all nodes of a graph, and is of one cluster.
+            if workload.platform.clusters.len() > 1 || workload.platform.gpus.len() > 1 {
+                workload.graphs.clear();
+            }
+        }
+    }
+
+    fn share_threads(self, workload: &mut Workload, rng: &mut SplitMix64) {
+        self.arbitrate(workload, rng);
+        let is_one_cluster = workload.platform.clusters.len() == 1;
+        let threads = (is_one_cluster && rng.below(2) == 0).then_some(1);
+        workload.gpu_management.handling = InterruptHandling::Klmirqd { threads };
+        if threads.is_none() {
+            workload.gpu_management.arbitration = GpuArbitration::Driver;
+        }
+    }
+
+    fn scatter(self, workload: &mut Workload, rng: &mut SplitMix64) {
+        self.arbitrate(workload, rng);
+        workload.gpu_management.handling = InterruptHandling::Klmirqd { threads: None };
+        for gpu in &mut workload.platform.gpus {
+            gpu.interrupt_cpus.clone_from(&workload.platform.clusters[gpu.cluster]);
+        }
+        let nodes = workload.graphs.iter_mut().flat_map(|graph| &mut graph.nodes).map(|node| &mut node.body);
+        for body in workload.tasks.iter_mut().map(|task| &mut task.body).chain(nodes) {
+            raise_several(body, rng);
+        }
+    }
+}
+
 fn without_cache_delay(workload: &mut Workload) {
     let costs = workload.platform.overheads.at(1);
     let costs = OverheadCosts { cache_preemption: Nanos::ZERO, cache_migration: Nanos::ZERO, ..costs };
@@ -236,6 +311,16 @@ pub fn outrunning(seed: u64) -> (Workload, Scheduler) {
         task.server = Some(TaskServer { kind, budget, period });
     }
     (workload, scheduler)
+}
+
+fn raise_several(body: &mut [Step], rng: &mut SplitMix64) {
+    for step in body {
+        match step {
+            Step::Gpu(operation) => operation.interrupts = rng.between(1, 3) as u32,
+            Step::Critical { body, .. } | Step::GpuSection { body } => raise_several(body, rng),
+            Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => {}
+        }
+    }
 }
 
 fn seed_of(workload: &Workload) -> u64 {

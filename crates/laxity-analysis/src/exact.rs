@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use num_bigint::BigInt;
+use num_integer::Integer;
 use num_traits::Zero;
 
 /// An exact fraction of unbounded size.
@@ -53,6 +54,32 @@ pub(crate) fn sign_of_sum(terms: impl Iterator<Item = (i128, u128)> + Clone) -> 
 
 /// The sum of `numerator / denominator`, exactly. Equal denominators are merged first: periods repeat.
 pub(crate) fn exact_sum(terms: impl Iterator<Item = (i128, u128)>) -> Rational {
+    let (numerator, denominator) = sum(terms);
+    Rational::new(numerator, denominator)
+}
+
+/// Beyond so many bits the denominator of [`sum_for_people`] is `2^64`.
+const LONG_BITS: u64 = 16_384;
+
+/// The same, rounded up to the next multiple of `2^-64` if hundreds of different periods make it a fraction of many
+/// thousand digits: to reduce that, or to compare two, takes longer than all tests.
+pub(crate) fn sum_for_people(terms: impl Iterator<Item = (i128, u128)>) -> Rational {
+    let (numerator, denominator) = sum(terms);
+    if denominator.bits() <= LONG_BITS {
+        return Rational::new(numerator, denominator);
+    }
+    let one = BigInt::from(1) << 64;
+    Rational::new(Integer::div_ceil(&(numerator * &one), &denominator), one)
+}
+
+/// The least number of thousandths not below the sum, saturating like [`ceil_ticks`].
+pub(crate) fn thousandths_of_sum(terms: impl Iterator<Item = (i128, u128)>) -> u64 {
+    let (numerator, denominator) = sum(terms);
+    clamp_ticks(Integer::div_ceil(&(numerator * 1_000), &denominator))
+}
+
+/// The sum's numerator and denominator, the latter positive; not in lowest terms.
+fn sum(terms: impl Iterator<Item = (i128, u128)>) -> (BigInt, BigInt) {
     let mut sorted: Vec<(u128, BigInt)> = terms.map(|(n, d)| (d, BigInt::from(n))).collect();
     sorted.sort_unstable_by_key(|term| term.0);
     let mut merged: Vec<(u128, BigInt)> = Vec::new();
@@ -65,9 +92,9 @@ pub(crate) fn exact_sum(terms: impl Iterator<Item = (i128, u128)>) -> Rational {
     sum_tree(merged)
 }
 
-/// Sums fractions pairwise without reducing them, and reduces once at the end: a greatest common divisor costs far
-/// more than the multiplications it would shorten.
-fn sum_tree(terms: Vec<(u128, BigInt)>) -> Rational {
+/// Sums fractions pairwise without reducing them: a greatest common divisor costs far more than the multiplications it
+/// would shorten.
+fn sum_tree(terms: Vec<(u128, BigInt)>) -> (BigInt, BigInt) {
     let mut level: Vec<(BigInt, BigInt)> = terms.into_iter().map(|(d, n)| (n, BigInt::from(d))).collect();
     while level.len() > 1 {
         level = level
@@ -78,7 +105,7 @@ fn sum_tree(terms: Vec<(u128, BigInt)>) -> Rational {
             })
             .collect();
     }
-    level.pop().map_or_else(Rational::zero, |(numerator, denominator)| Rational::new(numerator, denominator))
+    level.pop().unwrap_or_else(|| (BigInt::zero(), BigInt::from(1)))
 }
 
 /// A fraction of 128-bit integers that compares without overflow; the speed factor of FF-DBF.
@@ -187,6 +214,20 @@ mod tests {
         let huge = 1u128 << 90;
         assert_eq!(sign_of_sum([third(1), third(2), (-1, 1), (1, huge)].into_iter()), Ordering::Greater);
         assert_eq!(sign_of_sum([third(1), third(2), (-1, 1), (-1, huge)].into_iter()), Ordering::Less);
+    }
+
+    #[test]
+    fn a_sum_for_people_is_the_exact_one_or_up_to_a_64_bit_fraction_more() {
+        let terms = |count: u128| (0..count).map(|index| (3 + index as i128 % 5, 1_000_003 + 2 * index));
+        assert_eq!(sum_for_people(terms(100)), exact_sum(terms(100)));
+        let (exact, rounded) = (exact_sum(terms(2_000)), sum_for_people(terms(2_000)));
+        assert!(exact.denom().bits() > LONG_BITS && rounded.denom().bits() <= 65);
+        let more = rounded - &exact;
+        assert!(more > Rational::zero() && more < rational(1, BigInt::from(1) << 64), "{more}");
+        for count in [0, 1, 100, 2_000] {
+            let thousandths = ceil_ticks(&(exact_sum(terms(count)) * whole(1_000)));
+            assert_eq!(thousandths_of_sum(terms(count)), thousandths);
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! - [`gedf`]: global EDF, hard deadlines. Start with [`gedf::hard`].
 //! - [`soft`]: bounded tardiness under global EDF and its relatives.
 //! - [`fixed_priority`]: response times under fixed priorities, with blocking.
+//! - [`suspension`]: response times of jobs that wait, under either.
 //! - [`overheads`]: inflation of execution times by scheduling overheads and interrupts (paper 002).
 //! - [`klmirqd`]: GPU interrupt handling and k-FMLP blocking (paper 000).
 //! - [`bwlock`]: BWLOCK++ response times and the throttle fair scheduler (paper 004).
@@ -32,6 +33,7 @@ pub mod overheads;
 pub mod partition;
 pub mod pgm;
 pub mod soft;
+pub mod suspension;
 mod task_set;
 mod verdict;
 

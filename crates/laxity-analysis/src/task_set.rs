@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use laxity_model::{Nanos, Task};
 
-use crate::exact::{Rational, exact_sum, sign_of_sum};
+use crate::exact::{Rational, exact_sum, sign_of_sum, thousandths_of_sum};
 
 /// The longest time a task may name, in ticks (36 years of nanoseconds). Sums of a few fit in `i64`, products of two
 /// in `i128`.
@@ -153,6 +153,11 @@ impl TaskSet {
     /// Total utilization, the exact sum of C/T.
     pub fn utilization(&self) -> Rational {
         exact_sum(self.utilization_terms())
+    }
+
+    /// Total utilization in thousandths, rounded up.
+    pub(crate) fn utilization_thousandths(&self) -> u64 {
+        thousandths_of_sum(self.utilization_terms())
     }
 
     /// Total density, the exact sum of C/min(D, T).

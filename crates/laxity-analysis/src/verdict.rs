@@ -41,6 +41,8 @@ pub enum Test {
     GlobalFixedPriority,
     /// Response-time analysis for fixed priorities on one CPU, with blocking.
     UniprocessorFixedPriority,
+    /// Response-time analysis that counts waits as waits: [`suspension`](crate::suspension).
+    SuspensionAware,
 }
 
 /// A test and what it found.
@@ -197,7 +199,7 @@ pub struct TestSet(u32);
 
 impl Test {
     /// Every test, in a fixed order.
-    pub const ALL: [Test; 17] = [
+    pub const ALL: [Test; 18] = [
         Test::Trivial,
         Test::Gfb,
         Test::Bak,
@@ -215,6 +217,7 @@ impl Test {
         Test::BoundedTardiness,
         Test::GlobalFixedPriority,
         Test::UniprocessorFixedPriority,
+        Test::SuspensionAware,
     ];
 
     /// The name in files and tables.
@@ -237,6 +240,7 @@ impl Test {
             Test::BoundedTardiness => "srt",
             Test::GlobalFixedPriority => "global_fixed_priority",
             Test::UniprocessorFixedPriority => "uniprocessor_fixed_priority",
+            Test::SuspensionAware => "suspension_aware",
         }
     }
 }

@@ -7,17 +7,18 @@ use super::assign::{Cluster, assign};
 use super::chains;
 use super::context::{Context, Inflation, Machine};
 use super::graphs::graphs;
-use super::hard::{hard, hard_by_response_times};
+use super::hard::{hard, infeasible};
 use super::memory::without_memory;
 use super::scaling::scaling;
 use super::served::{self, Fate, Jobs, Judged, judge, with_budgets};
+use super::settled::{hard_by_response_times, unproven, waits};
 use super::sharing::Sharing;
-use super::soft::{Soft, soft};
+use super::soft::{Late, Soft, soft};
 use super::unsupported::UnsupportedFeatures;
 use super::{
     Bound, BoundSource, ChargedOverheads, ClusterReport, Finding, Load, Options, Refusal, Report, Status, TaskReport,
 };
-use crate::exact::{Rational, exact_sum};
+use crate::exact::{Rational, sum_for_people};
 use crate::{Limits, Test};
 
 /// What is analysed, and where.
@@ -124,12 +125,29 @@ impl<'a> Analysis<'a> {
         if !unknown.is_empty() {
             return (Judged::failed(unknown), None);
         }
-        if let Some((hard, inflation)) = hard_by_response_times(context, limits) {
-            return (judge(context, hard), Some(inflation));
+        if !waits(context) {
+            return Self::hard_as_execution(context, limits, with_bounds);
         }
+        match hard_by_response_times(context, limits) {
+            Ok((hard, inflation)) => (judge(context, hard), Some(inflation)),
+            Err(failure) if context.machine.sharing.keeps_waits_apart(context.index) => {
+                let hard = infeasible(context).map_or_else(|| unproven(failure), super::hard::Hard::infeasible);
+                (judge(context, hard), context.inflate(None).ok())
+            }
+            Err(failure) => {
+                let (mut judged, inflation) = Self::hard_as_execution(context, limits, with_bounds);
+                if judged.finding.status == Status::NotProven && failure.test.is_some() {
+                    judged.finding.failures.push(failure);
+                }
+                (judged, inflation)
+            }
+        }
+    }
+
+    /// The same if all waits count as execution.
+    fn hard_as_execution(context: &Context<'_>, limits: &Limits, with_bounds: bool) -> (Judged, Option<Inflation>) {
         // A job is complete when its last budget is used up, not when that is due.
-        let is_isolated = !context.cluster.isolated.is_empty();
-        let with_bounds = with_bounds || is_isolated || context.members().any(|task| task.jobs.is_some());
+        let with_bounds = with_bounds || context.has_servers();
         match context.inflate(None) {
             Ok(inflation) => (judge(context, hard(context, &inflation, limits, with_bounds)), Some(inflation)),
             Err(failure) => (Judged::failed(vec![failure]), None),
@@ -147,8 +165,10 @@ impl<'a> Analysis<'a> {
 
     fn report(&self, workload: &Workload, options: &Options, report: &mut Report) {
         let mut tasks: Vec<Option<TaskReport>> = vec![None; self.analysed.len()];
+        let mut inflated: Vec<Option<Vec<(i128, u128)>>> = Vec::new();
         for context in self.contexts(&self.analysed, &self.served) {
             let found = find(&context, &options.limits);
+            let demand = found.inflation.as_ref().map(|inflation| inflated_demand(&context, inflation));
             for (member, &index) in context.cluster.members.iter().enumerate() {
                 tasks[index] = Some(task_report(&context, &found, index, Some(member)));
             }
@@ -161,15 +181,17 @@ impl<'a> Analysis<'a> {
                 tasks: all.clone(),
                 load: Load {
                     before: utilization(self.tasks, all.iter().copied()),
-                    after: found.inflation.as_ref().map(|inflation| inflated_utilization(&context, inflation)),
+                    after: demand.clone().map(|demand| sum_for_people(demand.into_iter())),
                 },
                 hard: found.hard,
                 soft: found.soft,
             });
+            inflated.push(demand);
         }
         report.hard = Finding::of_all(report.clusters.iter().map(|cluster| &cluster.hard));
         report.soft = Finding::of_all(report.clusters.iter().map(|cluster| &cluster.soft));
-        report.load.after = report.clusters.iter().map(|cluster| cluster.load.after.clone()).sum();
+        let all: Option<Vec<_>> = inflated.into_iter().collect();
+        report.load.after = all.map(|all| sum_for_people(all.into_iter().flatten()));
         report.tasks = tasks.into_iter().map(|task| task.expect("every task is in a cluster")).collect();
         report.graphs = graphs(workload, &report.tasks);
         report.chains = chains::chains(workload, &report.tasks);
@@ -197,10 +219,8 @@ fn find(context: &Context<'_>, limits: &Limits) -> Found {
     let Soft { finding, bounds } = soft(context, limits);
     let (inflation, bounds) = match bounds {
         None => (inflation, None),
-        Some((tardiness, inflation)) => {
-            let late = |(task, &late): (&AnalysedTask, &u64)| Some(task.deadline.saturating_add(late));
-            let times = context.members().zip(&tardiness).map(late).collect();
-            (Some(inflation), Some((times, BoundSource::Tardiness)))
+        Some((Late { times, source }, inflation)) => {
+            (Some(inflation), Some((times.into_iter().map(Some).collect(), source)))
         }
     };
     Found { hard, soft: finding, inflation, bounds }
@@ -239,10 +259,11 @@ fn task_report(context: &Context<'_>, found: &Found, index: usize, member: Optio
 }
 
 fn utilization(analysed: &[AnalysedTask], members: impl Iterator<Item = usize>) -> Rational {
-    exact_sum(members.map(|index| (analysed[index].wcet.into(), analysed[index].period.into())))
+    sum_for_people(members.map(|index| (analysed[index].wcet.into(), analysed[index].period.into())))
 }
 
-fn inflated_utilization(context: &Context<'_>, inflation: &Inflation) -> Rational {
+/// Inflated execution times over periods.
+fn inflated_demand(context: &Context<'_>, inflation: &Inflation) -> Vec<(i128, u128)> {
     let term = |(task, terms): (&AnalysedTask, &super::Terms)| (terms.total().into(), task.period.into());
-    exact_sum(context.members().zip(&inflation.terms).map(term).chain(context.isolated().map(served::share)))
+    context.members().zip(&inflation.terms).map(term).chain(context.isolated().map(served::share)).collect()
 }

@@ -20,15 +20,13 @@ pub(super) struct Class<'a> {
 /// All members, by class.
 pub(super) struct Classes<'a> {
     pub all: Vec<Class<'a>>,
-    /// Of each member.
-    pub of: Vec<usize>,
 }
 
 impl<'a> Classes<'a> {
     /// `pending`: how long a job of each member may be pending.
     pub fn new(context: &Context<'a>, pending: &[u64]) -> Self {
         let mut found = BTreeMap::new();
-        let mut classes = Classes { all: Vec::new(), of: Vec::with_capacity(context.members().len()) };
+        let mut classes = Classes { all: Vec::new() };
         for (task, &pending) in context.members().zip(pending) {
             let timing = (task.period, task.deadline, task.jitter, task.early_jobs, pending);
             let events = (task.suspensions, task.interrupts, task.lock_requests);
@@ -37,7 +35,6 @@ impl<'a> Classes<'a> {
                 classes.all.push(Class { task, pending, count: 0 });
             }
             classes.all[class].count += 1;
-            classes.of.push(class);
         }
         classes
     }

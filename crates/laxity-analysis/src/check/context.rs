@@ -7,6 +7,7 @@ use super::analysed_task::AnalysedTask;
 use super::assign::Cluster;
 use super::sharing::Sharing;
 use super::terms::Terms;
+use crate::suspension::SuspendingTask;
 
 /// The machine and the scheduler, as far as they concern overheads. Times in ticks (nanoseconds).
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub(super) struct Context<'a> {
 pub(super) struct Inflation {
     /// What makes up each member's.
     pub terms: Vec<Terms>,
+    /// The members with their waits apart; `None` where the accounting does not keep them apart.
+    pub waiting: Option<Vec<SuspendingTask>>,
     /// How late the scheduler may notice a release, and so act on it: quantum-driven only.
     pub late: u64,
 }
@@ -152,6 +155,11 @@ impl<'a> Context<'a> {
     pub fn isolated(&self) -> impl Iterator<Item = &'a AnalysedTask> + use<'a> {
         let analysed = self.analysed;
         self.cluster.isolated.iter().map(move |&index| &analysed[index])
+    }
+
+    /// Whether some tasks are bandwidth servers whose budgets are analysed in place of their jobs.
+    pub fn has_servers(&self) -> bool {
+        !self.cluster.isolated.is_empty() || self.members().any(|task| task.jobs.is_some())
     }
 
     /// Whether members wait for resources or GPUs, and so for one another.

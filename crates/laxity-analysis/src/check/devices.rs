@@ -191,6 +191,9 @@ impl Budgets {
 
     /// Whether its fixed priority is below that of `task`.
     fn is_below(&self, context: &Context<'_>, task: &AnalysedTask) -> bool {
+        if context.machine.sharing.leaves_behind(context.index, task) {
+            return false;
+        }
         match context.machine.rule {
             PriorityRule::Edf | PriorityRule::Fair => false,
             PriorityRule::RateMonotonic => task.ranked_by.0 < self.period,

@@ -4,7 +4,7 @@ use laxity_model::Nanos;
 
 use super::Failure;
 use super::context::Context;
-use crate::{Infeasibility, Outcome, Precondition, Rational, Reason, TaskSet, Verdict};
+use crate::{Infeasibility, Outcome, Precondition, Reason, TaskSet, Verdict};
 
 /// A failure of a whole cluster before any test.
 pub(super) fn of_cluster(context: &Context<'_>, message: String) -> Failure {
@@ -108,7 +108,7 @@ fn of_infeasibility<'n>(reason: &Infeasibility, name: impl Fn(usize) -> &'n str,
             format!("task \"{}\": it may take {} and has {}", name(task), Nanos(wcet), Nanos(window))
         }
         Infeasibility::Utilization { cpus } => {
-            format!("utilization {} exceeds {}", decimal(&set.utilization()), counted_cpus(cpus))
+            format!("utilization {} exceeds {}", utilization(set), counted_cpus(cpus))
         }
         Infeasibility::Demand { interval, demand } => {
             format!("the jobs of an interval of {} may take {}", Nanos(interval), span(demand))
@@ -124,9 +124,9 @@ pub(super) fn counted_cpus(cpus: u32) -> String {
     if cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") }
 }
 
-/// A number with three decimals, rounded up: what exceeds a limit still does so as printed.
-pub(super) fn decimal(value: &Rational) -> String {
-    let thousandths = crate::exact::ceil_ticks(&(value * crate::exact::whole(1_000)));
+/// The utilization of `set` with three decimals, rounded up: what exceeds a limit still does so as printed.
+pub(super) fn utilization(set: &TaskSet) -> String {
+    let thousandths = set.utilization_thousandths();
     format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000)
 }
 

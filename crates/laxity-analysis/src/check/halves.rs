@@ -22,6 +22,7 @@ use laxity_model::{InterruptHandling, PriorityRule};
 
 use super::analysed_task::AnalysedTask;
 use super::context::Context;
+use super::counts::Counted;
 use super::interrupts::jobs;
 use super::sharing::{Place, Sharing};
 use super::uses::Lock;
@@ -49,22 +50,7 @@ impl<'a> Halves<'a> {
 
     /// Interrupts raised for jobs that may be pending in a window.
     pub fn count(&self, length: u64) -> u64 {
-        self.sum(length, |task| task.interrupts)
-    }
-
-    /// Requests for locks in a window, engines included.
-    fn requests(&self, length: u64) -> u64 {
-        self.sum(length, |task| task.lock_requests)
-    }
-
-    /// Requests for tokens.
-    fn token_requests(&self, length: u64) -> u64 {
-        let of = |task: &AnalysedTask| task.uses.requests.iter().filter(|it| it.lock == Lock::Gpu).count() as u64;
-        if self.sharing().tokens().is_some() { self.sum(length, of) } else { 0 }
-    }
-
-    fn sum(&self, length: u64, of: impl Fn(&AnalysedTask) -> u64) -> u64 {
-        self.context.members().zip(self.pending).fold(0, |sum: u64, (task, &pending)| match of(task) {
+        self.context.members().zip(self.pending).fold(0, |sum: u64, (task, &pending)| match task.interrupts {
             0 => sum,
             count => sum.saturating_add(count.saturating_mul(jobs(task, pending, length))),
         })
@@ -163,18 +149,19 @@ impl<'a> Halves<'a> {
     /// What the scheduler does for bottom halves of others in a window, where priorities changed for another reason than
     /// that a job began to wait or a holder unlocked: it looks for bottom halves, a thread's priority follows, a request
     /// for a token displaces another. `pair`: a decision with its check, a switch.
-    pub fn scheduling(&self, length: u64, pair: u64) -> u64 {
-        let changes = self.requests(length).saturating_mul(2);
-        let halves = self.count(length).saturating_mul(self.sharing().schedulings_of_a_half());
+    pub fn scheduling(&self, counted: Counted, pair: u64) -> u64 {
+        let changes = counted.requests.saturating_mul(2);
+        let halves = counted.interrupts.saturating_mul(self.sharing().schedulings_of_a_half());
         let count = match self.sharing().handling {
             InterruptHandling::ProcessAware => halves.saturating_add(changes),
             InterruptHandling::Klmirqd { .. } if self.sharing().lends_priorities_twice() => {
                 halves.saturating_add(changes)
             }
-            InterruptHandling::PreemptRt(_) => halves.saturating_add(self.token_requests(length).saturating_mul(2)),
-            InterruptHandling::Linux | InterruptHandling::Klmirqd { .. } => {
-                self.token_requests(length).saturating_mul(2)
+            // Under Linux those of the run-time library's threads.
+            InterruptHandling::PreemptRt(_) | InterruptHandling::Linux => {
+                halves.saturating_add(counted.token_requests.saturating_mul(2))
             }
+            InterruptHandling::Klmirqd { .. } => counted.token_requests.saturating_mul(2),
         };
         let latency = self.context.machine.costs.ipi_latency.0;
         count.saturating_mul(pair.saturating_mul(2).saturating_add(latency))

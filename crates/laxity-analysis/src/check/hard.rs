@@ -13,9 +13,6 @@ use crate::gedf::{rta, run_test};
 use crate::soft::check_bounded;
 use crate::{AnalysisTask, Infeasibility, Limits, Outcome, TaskSet, TaskSetError, Test, Verdict, fixed_priority};
 
-/// Rounds in which response times and waits settle; in practice a handful.
-const ROUNDS_MAX: u32 = 100;
-
 /// What was found about a cluster.
 pub(super) struct Hard {
     pub finding: Finding,
@@ -23,21 +20,28 @@ pub(super) struct Hard {
     pub bounds: Option<(Vec<u64>, BoundSource)>,
 }
 
+impl Hard {
+    /// No scheduler could do it.
+    pub fn infeasible(failure: Failure) -> Hard {
+        Hard { finding: Finding::failed(Status::Infeasible, vec![failure]), bounds: None }
+    }
+}
+
 /// A test and the form of the set that it may be asked about.
 type Attempt = (Test, Lateness);
 
 /// Sets of a cluster in each form, built when they are needed.
-struct Sets<'a> {
-    context: &'a Context<'a>,
-    inflation: &'a Inflation,
+pub(super) struct Sets<'a> {
+    pub context: &'a Context<'a>,
+    pub inflation: &'a Inflation,
     /// The analysed in the order of the set.
-    order: Vec<usize>,
+    pub order: Vec<usize>,
 }
 
 /// Decides; response-time bounds only if `with_bounds`.
 pub(super) fn hard(context: &Context<'_>, inflation: &Inflation, limits: &Limits, with_bounds: bool) -> Hard {
     if let Some(failure) = infeasible(context) {
-        return Hard { finding: Finding::failed(Status::Infeasible, vec![failure]), bounds: None };
+        return Hard::infeasible(failure);
     }
     let order = context.machine.by_priority(&context.cluster.members, context.analysed);
     let sets = Sets { context, inflation, order };
@@ -71,41 +75,6 @@ pub(super) fn hard(context: &Context<'_>, inflation: &Inflation, limits: &Limits
     Hard { finding: Finding::failed(Status::NotProven, failures), bounds: None }
 }
 
-/// Decides for members that wait for one another: their waits depend on how long jobs of others are pending, which is no
-/// longer than their response times. The least vector of bounds that response-time analysis confirms under the waits that
-/// follow from it, from below; `None` if there is none within the deadlines.
-///
-/// Sound: let some job be the first that is pending for longer than its bound. Until then none was, so that what it waited
-/// for is charged to it and to all others; but then response-time analysis is right about it.
-pub(super) fn hard_by_response_times(context: &Context<'_>, limits: &Limits) -> Option<(Hard, Inflation)> {
-    let machine = context.machine;
-    if !context.shares() || machine.accounting != Accounting::Safe || infeasible(context).is_some() {
-        return None;
-    }
-    let test = match (machine.rule, context.cpus()) {
-        (PriorityRule::Edf, _) => Test::Rta,
-        (_, 1) => Test::UniprocessorFixedPriority,
-        _ => Test::GlobalFixedPriority,
-    };
-    let order = machine.by_priority(&context.cluster.members, context.analysed);
-    let mut pending: Vec<u64> = context.members().map(|task| task.wcet).collect();
-    for _ in 0..ROUNDS_MAX {
-        let inflation = context.inflate(Some(&pending)).ok()?;
-        let sets = Sets { context, inflation: &inflation, order: order.clone() };
-        let (_, verdict) = sets.ask(test, Lateness::Shortens, limits).ok()?;
-        verdict.response_times()?;
-        let (bounds, source) = sets.bounds(&verdict, Lateness::Shortens, limits)?;
-        if bounds.iter().zip(&pending).all(|(bound, pending)| bound <= pending) {
-            let hard = Hard { finding: Finding::proven(test), bounds: Some((bounds, source)) };
-            return Some((hard, inflation));
-        }
-        for (pending, bound) in pending.iter_mut().zip(bounds) {
-            *pending = bound.max(*pending);
-        }
-    }
-    None
-}
-
 /// The tests to ask, in order of cost.
 ///
 /// A quantum-driven scheduler acts late. Tests by demand allow that releases are late while deadlines stay, so they get
@@ -134,7 +103,7 @@ fn attempts(context: &Context<'_>, inflation: &Inflation) -> Vec<Attempt> {
 }
 
 impl Sets<'_> {
-    fn ask(&self, test: Test, lateness: Lateness, limits: &Limits) -> Result<(TaskSet, Verdict), Failure> {
+    pub fn ask(&self, test: Test, lateness: Lateness, limits: &Limits) -> Result<(TaskSet, Verdict), Failure> {
         let set = match test {
             Test::Rta => self.context.task_set(&self.with_early_jobs(), &self.order, lateness)?,
             _ => self.context.task_set(self.inflation, &self.order, lateness)?,
@@ -173,7 +142,7 @@ impl Sets<'_> {
     }
 
     /// The bounds that the accepting verdict comes with, else those of response-time analysis if it accepts, too.
-    fn bounds(&self, verdict: &Verdict, lateness: Lateness, limits: &Limits) -> Option<(Vec<u64>, BoundSource)> {
+    pub fn bounds(&self, verdict: &Verdict, lateness: Lateness, limits: &Limits) -> Option<(Vec<u64>, BoundSource)> {
         let late = self.inflation.late;
         let (test, bounds, late) = match verdict.response_times() {
             Some(bounds) => (verdict.test, bounds.to_vec(), if lateness == Lateness::Shortens { late } else { 0 }),
@@ -193,7 +162,7 @@ impl Sets<'_> {
 }
 
 /// What no scheduler could do, overheads or not: a job that cannot complete in time alone, or more work than CPUs.
-fn infeasible(context: &Context<'_>) -> Option<Failure> {
+pub(super) fn infeasible(context: &Context<'_>) -> Option<Failure> {
     for (&index, task) in context.cluster.members.iter().zip(context.members()) {
         let alone = task.wcet.saturating_add(task.suspension);
         // A budget says nothing about other schedulers.
@@ -215,7 +184,7 @@ pub(super) fn overload(context: &Context<'_>) -> Option<Failure> {
     if set.compare_utilization_to_cpus() != Ordering::Greater {
         return None;
     }
-    let (utilization, cpus) = (explain::decimal(&set.utilization()), explain::counted_cpus(context.cpus()));
+    let (utilization, cpus) = (explain::utilization(&set), explain::counted_cpus(context.cpus()));
     Some(explain::of_cluster(context, format!("utilization {utilization} exceeds {cpus}, overheads not counted")))
 }
 

@@ -125,7 +125,7 @@ pub struct ClusterReport {
 /// Utilization before and after overheads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// The sum of wcet over period.
+    /// The sum of wcet over period; rounded up to a multiple of 2^-64 where there are hundreds of different periods.
     pub before: Rational,
     /// The sum of inflated wcet over period; `None` if no accounting was possible.
     pub after: Option<Rational>,

@@ -21,8 +21,11 @@ use laxity_model::{InterruptHandling, Nanos, PriorityRule};
 use super::analysed_task::AnalysedTask;
 use super::classes::Classes;
 use super::context::{Context, Inflation};
+use super::counts::{Counted, Counts};
 use super::halves::Halves;
-use super::interrupts::{busy_period, jobs, releases, resumptions};
+use super::interrupts::{busy_period, releases, resumptions};
+use super::occupancy::apart;
+use super::preemptions::Preemptions;
 use super::served;
 use super::terms::{Term, Terms};
 use super::waiting::{Holding, Waiting};
@@ -50,20 +53,25 @@ struct Common<'a> {
 pub(super) fn inflate(context: &Context<'_>, pending: &[u64]) -> Result<Inflation, String> {
     let common = Common::new(context, pending)?;
     let mut terms = vec![Terms::default(); context.members().len()];
-    // How many members of each class are more urgent: under EDF any may be, but for the member itself.
-    let is_edf = context.machine.rule == PriorityRule::Edf;
-    let mut urgent: Vec<u64> = common.classes.all.iter().map(|class| if is_edf { class.count } else { 0 }).collect();
+    let windows: Vec<u64> = (0..terms.len()).map(|member| common.window(member)).collect();
+    let counts = Counts::new(context, pending, &windows);
+    let mut preemptions = common.preemptions(&windows);
     for index in context.machine.by_priority(&context.cluster.members, context.analysed) {
         let member = context.member(index);
-        let own = &mut urgent[common.classes.of[member]];
-        *own -= u64::from(is_edf);
-        terms[member] = common.terms(member, &urgent)?;
-        urgent[common.classes.of[member]] += 1;
+        let preempted = preemptions.as_ref().map_or(0, |preemptions| preemptions.of(member));
+        let mut counted = counts.at(windows[member]);
+        counted.interrupts = counted.interrupts.saturating_add(context.machine.sharing.left_over);
+        terms[member] = common.terms(member, counted, preempted)?;
+        preemptions.iter_mut().for_each(|preemptions| preemptions.follow(member));
     }
-    if context.shares() {
-        common.add_waits(&mut terms);
+    let waiting = context.shares().then(|| Waiting::new(context, pending, common.holding()));
+    if let Some(waiting) = &waiting {
+        add_waits(waiting, &windows, &mut terms);
     }
-    Ok(Inflation { terms, late: context.machine.lateness() })
+    // What keeps others from CPUs is not known of servers by their jobs.
+    let is_kept_apart = !context.machine.is_quantum_driven && !context.has_servers();
+    let apart = is_kept_apart.then(|| apart(context, &terms, waiting.as_ref(), &windows));
+    Ok(Inflation { terms, waiting: apart, late: context.machine.lateness() })
 }
 
 /// How long after it is due a release may have been handled, jobs being pending up to their deadlines.
@@ -127,8 +135,8 @@ impl<'a> Common<'a> {
         isolated.fold(count, u64::saturating_add).saturating_mul(machine.costs.release.0)
     }
 
-    /// What makes up the execution time of a member, with so many of each class more urgent.
-    fn terms(&self, member: usize, urgent: &[u64]) -> Result<Terms, String> {
+    /// What makes up the execution time of a member, in whose window so many events fall and which is displaced so often.
+    fn terms(&self, member: usize, counted: Counted, preemptions: u64) -> Result<Terms, String> {
         let machine = self.context.machine;
         let costs = &machine.costs;
         let task = &self.context.analysed[self.context.cluster.members[member]];
@@ -157,14 +165,16 @@ impl<'a> Common<'a> {
         add(Term::Backlog, wakeups, self.backlog);
         if !machine.is_dedicated {
             // Its own release is charged above.
-            add(Term::OtherReleases, 1, self.interrupts(window).saturating_sub(costs.release.0));
+            let isolated = self.context.isolated().map(|task| served::interrupts(task, window));
+            let all = isolated.fold(counted.timers, u64::saturating_add).saturating_mul(costs.release.0);
+            add(Term::OtherReleases, 1, all.saturating_sub(costs.release.0));
         }
         let halves = &self.halves;
-        add(Term::TopHalves, halves.count(window), halves.top());
-        add(Term::BottomHalves, halves.count(window), halves.each() - halves.top());
+        add(Term::TopHalves, counted.interrupts, halves.top());
+        add(Term::BottomHalves, counted.interrupts, halves.each() - halves.top());
         add(Term::BottomHalves, task.interrupts, halves.own());
         add(Term::BottomHalves, 1, halves.lent(member, window, self.dispatch_of_holders()));
-        add(Term::HalfScheduling, 1, halves.scheduling(window, self.pair));
+        add(Term::HalfScheduling, 1, halves.scheduling(counted, self.pair));
         let mut others_dispatched = 0u64;
         for device in &machine.sharing.devices {
             let delay = device.delay(self.context, task, window);
@@ -184,8 +194,6 @@ impl<'a> Common<'a> {
             add(Term::Servers, 1, delay.execution);
             add(Term::Servers, delay.dispatches, dispatch);
         }
-        let costs_nothing = !machine.is_quantum_driven && machine.cache_delay() == 0;
-        let preemptions = if costs_nothing { 0 } else { self.preemptions(member, task, urgent) };
         if machine.is_quantum_driven {
             let switch = self.scheduling.saturating_add(costs.context_switch.0);
             let elsewhere = if machine.is_staggered { machine.stagger().saturating_add(blocking) } else { 0 };
@@ -227,70 +235,37 @@ impl<'a> Common<'a> {
         parts.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Adds how long jobs wait for holders, which are delayed while they hold something like the job itself.
-    fn add_waits(&self, terms: &mut [Terms]) {
+    /// What a holder takes beyond what it does: it is delayed like the job that waits for it.
+    fn holding(&self) -> Holding {
         let dispatch = self.dispatch_of_holders();
         let halves = self.context.machine.sharing.schedulings_of_a_half().saturating_mul(self.halves.in_a_row());
         let scheduled = dispatch.saturating_mul(halves);
         let interrupt = self.pair.saturating_add(self.halves.own()).saturating_add(scheduled);
-        let waiting = Waiting::new(self.context, self.pending, Holding { dispatch, interrupt });
-        for (member, terms) in terms.iter_mut().enumerate() {
-            let waits = waiting.of(member, self.window(member));
-            terms.add(Term::LockWaiting, waits.locks);
-            terms.add(Term::GpuWaiting, waits.gpus);
-            terms.add(Term::EngineWaiting, waits.engines);
-        }
+        Holding { dispatch, interrupt }
     }
 
-    /// How often a job may be displaced by a more urgent one: once by each that becomes ready while it is pending, and
-    /// by those from before whose interrupt or boundary was late.
-    ///
-    /// Under EDF a job of j is more urgent only if it is due no later: it arrives at most `D - D_j` after this one.
-    fn preemptions(&self, member: usize, task: &AnalysedTask, urgent: &[u64]) -> u64 {
+    /// How often jobs are displaced; `None` where that costs nothing.
+    fn preemptions<'c>(&'c self, windows: &'c [u64]) -> Option<Preemptions<'c>> {
         let machine = self.context.machine;
+        if !machine.is_quantum_driven && machine.cache_delay() == 0 {
+            return None;
+        }
         // A chain of displacements takes a quantum a CPU.
         let chain = if machine.stagger() > 0 { machine.quantum.saturating_mul(machine.cpus.into()) } else { 0 };
         let reach = [self.lag, self.backlog, machine.costs.release.0, self.pair, machine.lateness(), chain]
             .into_iter()
             .fold(0u64, u64::saturating_add);
-        if self.context.shares() {
-            return self.displacements(member, reach);
-        }
-        let mut count = 0u64;
-        for (class, &members) in self.classes.all.iter().zip(urgent).filter(|&(_, &members)| members > 0) {
-            let other = class.task;
-            let tardiness = class.pending.saturating_sub(other.deadline);
-            let late = reach.saturating_add(other.jitter).saturating_add(tardiness);
-            let (pending, after) = match machine.rule {
-                PriorityRule::Edf => (task.deadline, task.deadline.saturating_add(late).checked_sub(other.deadline)),
-                _ => {
-                    let pending = self.pending[member];
-                    (pending, Some(pending.saturating_add(late)))
-                }
-            };
-            let arrived = after.map_or(0, |after| after / other.period + 1);
-            let resumed = match other.suspensions {
-                0 => 0,
-                each => {
-                    let jobs = pending.saturating_add(late).saturating_add(other.deadline) / other.period + 1;
-                    each.saturating_mul(jobs)
-                }
-            };
-            count = count.saturating_add(members.saturating_mul(arrived.saturating_add(resumed)));
-        }
-        count
+        Some(Preemptions::new(self.context, self.pending, windows, reach))
     }
+}
 
-    /// The same where priorities change: by each job that is given a CPU, and by each request for a lock and its end,
-    /// of all jobs that are pending meanwhile.
-    fn displacements(&self, member: usize, reach: u64) -> u64 {
-        let each = self.context.machine.sharing.schedulings_of_a_half().max(1);
-        let events = |task: &AnalysedTask| {
-            let requests = task.lock_requests.saturating_mul(2);
-            task.wakeups().saturating_add(task.interrupts.saturating_mul(each)).saturating_add(requests)
-        };
-        let window = self.window(member).saturating_add(reach);
-        self.classes.sum(|class| jobs(class.task, class.pending, window).saturating_mul(events(class.task)))
+/// Adds how long jobs wait for holders.
+fn add_waits(waiting: &Waiting<'_>, windows: &[u64], terms: &mut [Terms]) {
+    for (member, terms) in terms.iter_mut().enumerate() {
+        let waits = waiting.of(member, windows[member]);
+        terms.add(Term::LockWaiting, waits.locks);
+        terms.add(Term::GpuWaiting, waits.gpus);
+        terms.add(Term::EngineWaiting, waits.engines);
     }
 }
 

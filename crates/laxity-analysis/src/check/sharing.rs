@@ -1,7 +1,8 @@
 //! How resources and GPUs are shared under a configuration.
 
 use laxity_model::{
-    Engine, ExecutionTime, GpuArbitration, InterruptHandling, Nanos, ResourceProtocol, Scheduler, Scope, Workload,
+    Engine, ExecutionTime, GpuArbitration, InterruptHandling, Nanos, PriorityRule, ResourceProtocol, Scheduler, Scope,
+    ThreadPriority, Workload,
 };
 
 use super::analysed_task::AnalysedTask;
@@ -14,6 +15,8 @@ use super::uses::{Lock, Operation, Request};
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
     pub arbitration: Arbitration,
+    /// Whether jobs spin until their GPU operations are complete.
+    pub spins: bool,
     pub handling: InterruptHandling,
     /// Longest top and bottom half of a GPU interrupt.
     pub top_half: u64,
@@ -31,6 +34,26 @@ pub(super) struct Sharing {
     /// The GPU of each task under the driver, where an operation names none.
     default_gpus: Vec<Option<usize>>,
     copy_engines: Vec<u8>,
+    /// Whether bottom halves that jobs wait for may wait themselves at a priority that does not follow from these jobs'.
+    pub halves_wait: bool,
+    /// Bottom halves that may still be pending when their operation is complete, at most.
+    pub left_over: u64,
+    /// Of each cluster: what its tasks do.
+    users: Vec<Users>,
+}
+
+/// What the tasks of a cluster that use GPUs do.
+#[derive(Clone, Copy, Debug, Default)]
+struct Users {
+    /// Some use GPUs.
+    are_some: bool,
+    /// Some ask for a GPU while they hold something else, or for something else while they hold a GPU.
+    nest: bool,
+    /// Requests for tokens may find all queues full.
+    fill_queues: bool,
+    /// Holders have the shortest relative deadline of all users, counted from the grant: the counterpart of ceilings under
+    /// EDF. One that waits may be due earlier.
+    take_floors: bool,
 }
 
 /// How jobs get GPUs.
@@ -68,7 +91,11 @@ impl Sharing {
         let pools = pools(workload, scheduler, clusters);
         let longest = |time: &ExecutionTime| time.wcet.max(time.actual.max(time.wcet));
         let half = |time: &Option<ExecutionTime>, cost: Nanos| time.as_ref().map_or(cost, longest).0;
-        Sharing {
+        let mut sharing = Sharing {
+            spins: management.arbitration == GpuArbitration::DriverSpinning,
+            halves_wait: false,
+            left_over: 0,
+            users: Vec::new(),
             arbitration: match management.arbitration {
                 GpuArbitration::Driver | GpuArbitration::DriverSpinning => Arbitration::Driver,
                 GpuArbitration::Semaphore => Arbitration::Semaphore,
@@ -85,7 +112,92 @@ impl Sharing {
             default_gpus: default_gpus(&pools, clusters, analysed),
             pools,
             copy_engines: workload.platform.gpus.iter().map(|gpu| gpu.copy_engines).collect(),
+        };
+        sharing.users =
+            (0..clusters.len()).map(|cluster| sharing.users(cluster, scheduler.rule, clusters, analysed)).collect();
+        sharing.left_over = sharing.left_over(workload, analysed);
+        sharing.halves_wait = sharing.halves_wait(workload, analysed);
+        sharing
+    }
+
+    fn users(&self, index: usize, rule: PriorityRule, clusters: &[Cluster], analysed: &[AnalysedTask]) -> Users {
+        let cluster = &clusters[index];
+        let members = || cluster.members.iter().map(|&at| &analysed[at]);
+        let users = || members().filter(|task| task.uses_gpu());
+        let has_ceiling = |request: &Request| matches!(request.lock, Lock::Resource(at) if self.protocols[at] == ResourceProtocol::PriorityCeiling);
+        let nests = |request: &Request| {
+            let locks = request.within.iter().chain([&request.lock]);
+            locks.clone().any(|&lock| lock == Lock::Gpu) && locks.clone().any(|&lock| lock != Lock::Gpu)
+        };
+        let queues = self.tokens().map(|rules| rules.queues(cluster.cpus.len() as u32, self.pools[index].len()));
+        let names = |task: &AnalysedTask| task.uses.demand.named_gpu().is_some();
+        let names_gpus = self.pools[index].len() > 1 && users().any(names);
+        Users {
+            are_some: users().next().is_some(),
+            nest: users().any(|task| task.uses.requests.iter().any(nests)),
+            take_floors: rule == PriorityRule::Edf && members().any(|task| task.uses.requests.iter().any(has_ceiling)),
+            fill_queues: queues.is_some_and(|queues| !queues.never_fill(users().count() as u64, names_gpus)),
         }
+    }
+
+    /// Under klmirqd a thread knows no owner, and so no priority, of a bottom half whose operation is complete. Its queue is
+    /// in the order of arrival, so that the next operation's end finds none of them any more.
+    fn left_over(&self, workload: &Workload, analysed: &[AnalysedTask]) -> u64 {
+        let scattered = workload.platform.gpus.iter().filter(|gpu| gpu.interrupt_cpus.len() > 1).count() as u64;
+        if scattered == 0 || !matches!(self.handling, InterruptHandling::Klmirqd { .. }) {
+            return 0;
+        }
+        let beyond = |task: &AnalysedTask| {
+            let operations = task.uses.demand.operations.iter();
+            operations.map(|operation| u64::from(operation.interrupts.saturating_sub(1))).max().unwrap_or(0)
+        };
+        analysed.iter().map(beyond).fold(0, u64::saturating_add).saturating_mul(scattered)
+    }
+
+    fn halves_wait(&self, workload: &Workload, analysed: &[AnalysedTask]) -> bool {
+        if !analysed.iter().any(AnalysedTask::uses_gpu) {
+            return false;
+        }
+        match self.handling {
+            InterruptHandling::PreemptRt(ThreadPriority::Low) => true,
+            InterruptHandling::Klmirqd { threads } => {
+                let gpus = workload.platform.gpus.len();
+                let shared = threads.is_some_and(|threads| (threads as usize) < gpus);
+                shared || self.left_over > 0 || (0..gpus).any(|gpu| self.is_shared_by_the_driver(gpu, analysed))
+            }
+            _ => self.callback.is_some(),
+        }
+    }
+
+    /// Whether several tasks use a GPU without holding it.
+    fn is_shared_by_the_driver(&self, gpu: usize, analysed: &[AnalysedTask]) -> bool {
+        let uses = |&(index, task): &(usize, &AnalysedTask)| {
+            let mut operations = task.uses.demand.operations.iter();
+            operations.any(|operation| self.engine(index, operation).is_some_and(|(at, _)| at == gpu))
+        };
+        !self.holds_gpus() && analysed.iter().enumerate().filter(uses).count() > 1
+    }
+
+    /// Whether requests for tokens of a cluster may find all queues full: then no job that holds one need be as urgent.
+    pub fn tokens_run_out(&self, cluster: usize) -> bool {
+        self.users[cluster].fill_queues
+    }
+
+    /// Whether jobs of `task` may wait for what does not become as urgent as they are: a holder of a GPU that inherits
+    /// nothing, or a thread of another priority.
+    pub fn leaves_behind(&self, cluster: usize, task: &AnalysedTask) -> bool {
+        let users = &self.users[cluster];
+        let asks = task.uses_gpu() || !task.uses.requests.is_empty();
+        let asks_for_gpus = task.uses_gpu() || users.nest && asks;
+        let inherits_nothing = self.arbitration == Arbitration::Semaphore || users.fill_queues;
+        users.take_floors && asks || users.are_some && (self.halves_wait && asks || inherits_nothing && asks_for_gpus)
+    }
+
+    /// Whether waits in a cluster are bounded only if they are kept apart from execution.
+    pub fn keeps_waits_apart(&self, cluster: usize) -> bool {
+        let users = &self.users[cluster];
+        let by_gpus = self.halves_wait || self.arbitration == Arbitration::Semaphore;
+        users.take_floors || users.are_some && by_gpus
     }
 
     /// Whether there are GPUs, used or not.
@@ -118,7 +230,7 @@ impl Sharing {
     pub fn place_of_halves(&self) -> Place {
         let tokens = self.tokens().map_or(1, |rules| rules.tokens);
         match self.handling {
-            InterruptHandling::Klmirqd { .. } if self.callback.is_some() => Place::AnyJob,
+            InterruptHandling::Klmirqd { .. } if self.callback.is_some() || self.halves_wait => Place::AnyJob,
             InterruptHandling::Klmirqd { .. } if tokens > 1 => Place::OwnerOrHolder { tokens: tokens.into() },
             InterruptHandling::Klmirqd { .. } => Place::Owner,
             _ => Place::AnyJob,

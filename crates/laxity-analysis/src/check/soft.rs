@@ -8,7 +8,8 @@ use super::context::{Context, Inflation};
 use super::explain;
 use super::hard::unbounded;
 use super::served::shared_when_tardy;
-use super::{Accounting, Failure, Finding, Status};
+use super::settled::{Settled, late, may_be_late};
+use super::{Accounting, BoundSource, Failure, Finding, Status};
 use crate::soft::{devi_anderson, tardiness, tardiness_ticks};
 use crate::{LONGEST_TICKS, Limits, Outcome, TaskSet, Test, Verdict};
 
@@ -18,8 +19,16 @@ const ROUNDS_MAX: u32 = 100;
 /// What was found about a cluster.
 pub(super) struct Soft {
     pub finding: Finding,
-    /// Tardiness bounds of the members in ticks, and the inflation they hold under.
-    pub bounds: Option<(Vec<u64>, Inflation)>,
+    /// What is bounded, and the inflation under which it is.
+    pub bounds: Option<(Late, Inflation)>,
+}
+
+/// Bounds of the members in ticks.
+pub(super) struct Late {
+    /// Response times.
+    pub times: Vec<u64>,
+    /// Where they come from.
+    pub source: BoundSource,
 }
 
 /// Decides for a cluster that is not known to be hard schedulable.
@@ -28,17 +37,45 @@ pub(super) fn soft(context: &Context<'_>, limits: &Limits) -> Soft {
     if let Some(failure) = unbounded(context) {
         return failed(Status::Infeasible, failure);
     }
+    let first = match as_execution(context, limits) {
+        Ok((tardiness, inflation)) => {
+            let times =
+                context.members().zip(&tardiness).map(|(task, &late)| task.deadline.saturating_add(late)).collect();
+            let late = Late { times, source: BoundSource::Tardiness };
+            return Soft { finding: Finding::proven(Test::BoundedTardiness), bounds: Some((late, inflation)) };
+        }
+        Err(failure) => failure,
+    };
+    if !may_be_late(context) {
+        return failed(Status::NotProven, first);
+    }
+    match late(context, limits) {
+        Ok(Settled { times, tests, inflation }) => {
+            let source = BoundSource::Test(Test::SuspensionAware);
+            let finding = Finding { tests, ..Finding::proven(Test::SuspensionAware) };
+            Soft { finding, bounds: Some((Late { times, source }, inflation)) }
+        }
+        Err(failure) => {
+            let failures = if failure.test.is_some() { vec![failure, first] } else { vec![first, failure] };
+            Soft { finding: Finding::failed(Status::NotProven, failures), bounds: None }
+        }
+    }
+}
+
+/// Tardiness bounds of the members in ticks, and the inflation they hold under, if all waits count as execution.
+fn as_execution(context: &Context<'_>, limits: &Limits) -> Result<(Vec<u64>, Inflation), Failure> {
     if context.machine.rule != PriorityRule::Edf {
-        let message = "no tardiness bound is known for fixed priorities where deadlines are missed".to_owned();
-        return failed(Status::NotProven, explain::of_cluster(context, message));
+        let message = "no tardiness bound is known for fixed priorities where waits count as execution".to_owned();
+        return Err(explain::of_cluster(context, message));
     }
     if let Some(failure) = shared_when_tardy(context) {
-        return failed(Status::NotProven, failure);
+        return Err(failure);
     }
-    match settle(context, limits) {
-        Ok(bounds) => Soft { finding: Finding::proven(Test::BoundedTardiness), bounds: Some(bounds) },
-        Err(failure) => failed(Status::NotProven, failure),
+    if context.machine.sharing.keeps_waits_apart(context.index) {
+        let message = "no tardiness bound is known for waits behind what does not become as urgent".to_owned();
+        return Err(explain::of_cluster(context, message));
     }
+    settle(context, limits)
 }
 
 /// From tardiness 0 upwards until inflation under the bounds yields bounds that are no larger.

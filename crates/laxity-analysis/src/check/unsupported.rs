@@ -1,8 +1,8 @@
 //! What of a workload and its configuration cannot be analysed.
 
 use laxity_model::{
-    CpuId, GpuArbitration, InterruptHandling, Invocation, Nanos, PriorityRule, ResourceProtocol, Scheduler, ServerKind,
-    Task, ThreadPriority, Workload,
+    CpuId, GpuArbitration, InterruptHandling, Invocation, Nanos, PriorityRule, ResourceProtocol, Scheduler, Scope,
+    ServerKind, Task, ThreadPriority, Workload,
 };
 
 use super::analysed_task::AnalysedTask;
@@ -67,6 +67,10 @@ impl UnsupportedFeatures<'_> {
             } else if has_threads && self.scheduler.invocation == Invocation::QuantumDriven {
                 "threads that execute bottom halves are analysed for event-driven scheduling only; choose that (E instead \
                  of Q)"
+            } else if self.sharing.halves_wait {
+                "its bottom halves may keep others from CPUs that jobs wait for at a priority that does not follow from \
+                 theirs, and both together are not analysed; take a handling whose threads have the priority of jobs, or \
+                 leave the device out"
             } else if self.accounting == Accounting::Published {
                 "no accounting of devices that serve no job is published; take the safe accounting"
             } else if server.is_some_and(|server| server.kind == ServerKind::CbsSoft) {
@@ -99,22 +103,13 @@ impl UnsupportedFeatures<'_> {
 
     fn management(&mut self) {
         let management = &self.workload.gpu_management;
-        let reason = match management.arbitration {
-            GpuArbitration::Driver
-            | GpuArbitration::DriverSpinning
-            | GpuArbitration::KFmlp { .. }
-            | GpuArbitration::GpuSync(_) => None,
-            GpuArbitration::Semaphore => Some(
-                "the holder of a GPU inherits no priority, so that others may keep it, and those that wait, from running \
-                 for ever; take \"k_fmlp\"",
-            ),
-        };
-        if let Some(reason) = reason {
-            self.add(format!("GPU arbitration \"{}\"", management.arbitration.name()), reason);
-        }
         self.callbacks();
         self.handling();
         let published = matches!(management.arbitration, GpuArbitration::KFmlp { .. });
+        if self.accounting == Accounting::Published && self.sharing.halves_wait {
+            let reason = "it counts no bottom half that waits for a CPU behind others; take the safe accounting";
+            self.add("the published accounting of GPU interrupts".to_owned(), reason);
+        }
         if self.accounting == Accounting::Published && !published {
             let reason = "it is published for the k-FMLP only; take \"k_fmlp\", or the safe accounting";
             self.add("the published accounting of GPU interrupts".to_owned(), reason);
@@ -125,11 +120,6 @@ impl UnsupportedFeatures<'_> {
     fn callbacks(&mut self) {
         if self.workload.gpu_management.callback.is_none() {
             return;
-        }
-        if !matches!(self.sharing.handling, InterruptHandling::Klmirqd { .. }) {
-            let reason = "threads of the run-time library run only while no real-time job wants a CPU, so that the jobs they \
-                          serve may wait for ever; take \"klmirqd\", or leave `callback` out";
-            return self.add("GPU callbacks".to_owned(), reason);
         }
         let mut first = self.workload.tasks.len();
         for graph in &self.workload.graphs {
@@ -178,31 +168,24 @@ impl UnsupportedFeatures<'_> {
 
     fn handling(&mut self) {
         let name = format!("interrupt handling \"{}\"", self.sharing.handling.name());
+        if self.sharing.halves_wait && self.sharing.spins {
+            let reason = "bottom halves may wait for a CPU below jobs that spin until these are done, so that both wait for \
+                          ever; take \"driver\" or \"k_fmlp\"";
+            self.add(name.clone(), reason);
+        }
         match self.sharing.handling {
             InterruptHandling::Linux | InterruptHandling::ProcessAware => {}
             InterruptHandling::PreemptRt(ThreadPriority::High) if self.accounting == Accounting::Published => {
                 self.add(name, "no accounting of it is published; take the safe accounting, or another handling");
             }
             InterruptHandling::PreemptRt(ThreadPriority::High) => {}
-            InterruptHandling::PreemptRt(ThreadPriority::Low) => self.add(
-                name,
-                "bottom halves run only while no real-time job wants a CPU, so that the jobs they serve may wait for \
-                 ever; give the threads a high priority, or take \"klmirqd\"",
-            ),
+            InterruptHandling::PreemptRt(ThreadPriority::Low) => {}
             InterruptHandling::Klmirqd { threads } => {
-                let gpus = self.workload.platform.gpus.len();
-                if threads.is_some_and(|threads| (threads as usize) < gpus) {
+                if let Some((one, other)) = self.served_across_clusters(threads) {
                     let reason = format!(
-                        "a thread takes the bottom halves of several GPUs in the order of arrival, at the priority of \
-                         the one it is at, so that urgent ones wait behind others for ever; give each of the {gpus} \
-                         GPUs a thread"
-                    );
-                    self.add(name.clone(), reason);
-                }
-                if let Some((gpu, users)) = self.shared_by_the_driver() {
-                    let reason = format!(
-                        "{users} tasks use GPU \"{gpu}\", and its thread takes their bottom halves in the order of \
-                         arrival, at the priority of the one it is at; let jobs hold GPUs (\"k_fmlp\")"
+                        "a thread takes the bottom halves of GPUs \"{one}\" and \"{other}\", which tasks of different \
+                         clusters use, and waits are analysed within one; give each of the {} GPUs a thread",
+                        self.workload.platform.gpus.len()
                     );
                     self.add(name, reason);
                 }
@@ -210,18 +193,16 @@ impl UnsupportedFeatures<'_> {
         }
     }
 
-    /// A GPU that several tasks use at a time, and how many.
-    fn shared_by_the_driver(&self) -> Option<(&str, usize)> {
-        let uses = |&(index, task): &(usize, &AnalysedTask), gpu: usize| {
-            let mut operations = task.uses.demand.operations.iter();
-            operations.any(|operation| self.sharing.engine(index, operation).is_some_and(|(at, _)| at == gpu))
-        };
-        let users = |gpu: usize| self.analysed.iter().enumerate().filter(|task| uses(task, gpu)).count();
-        if self.sharing.holds_gpus() {
+    /// Two GPUs of different clusters that one of so many threads serves.
+    fn served_across_clusters(&self, threads: Option<u32>) -> Option<(&str, &str)> {
+        let gpus = &self.workload.platform.gpus;
+        let threads = (threads? as usize).max(1);
+        if self.scheduler.scope == Scope::Global {
             return None;
         }
-        let gpus = self.workload.platform.gpus.iter().enumerate();
-        gpus.map(|(index, gpu)| (gpu.name.as_str(), users(index))).find(|&(_, users)| users > 1)
+        let pairs = (0..gpus.len()).filter_map(|at| at.checked_sub(threads).map(|before| (before, at)));
+        let mut apart = pairs.filter(|&(before, at)| gpus[before].cluster != gpus[at].cluster);
+        apart.next().map(|(before, at)| (gpus[before].name.as_str(), gpus[at].name.as_str()))
     }
 
     fn pools(&mut self) {
@@ -276,8 +257,7 @@ impl UnsupportedFeatures<'_> {
                 let reason = format!("GPU \"{name}\" is not one of its cluster's; name another");
                 self.add(format!("task \"{}\"", task.name), reason);
             }
-            let by_owner =
-                matches!(self.sharing.handling, InterruptHandling::ProcessAware | InterruptHandling::Klmirqd { .. });
+            let by_owner = self.sharing.handling == InterruptHandling::ProcessAware;
             let scattered = pool.iter().any(|&gpu| platform.gpus[gpu].interrupt_cpus.len() > 1);
             if by_owner && scattered && operations.iter().any(|operation| operation.interrupts > 1) {
                 let reason = format!(
@@ -301,10 +281,12 @@ impl UnsupportedFeatures<'_> {
             } else if clusters > 1 {
                 "tasks of several ready queues use it, and a priority inherited in one means nothing in another; put \
                  all its users into one cluster (C- or G-)"
-            } else if resource.protocol == ResourceProtocol::PriorityCeiling && self.scheduler.rule == PriorityRule::Edf
+            } else if resource.protocol == ResourceProtocol::PriorityCeiling
+                && self.scheduler.rule == PriorityRule::Edf
+                && self.accounting == Accounting::Published
             {
                 "its holder's deadline is no later than any user's from the grant on, but may be later than that of one \
-                 that waits; take \"priority-inheritance\" or \"fifo\""
+                 that waits; take \"priority-inheritance\" or \"fifo\", or the safe accounting"
             } else {
                 continue;
             };

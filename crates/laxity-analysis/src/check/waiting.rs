@@ -26,7 +26,7 @@ use laxity_model::PriorityRule;
 use super::analysed_task::AnalysedTask;
 use super::context::Context;
 use super::interrupts::jobs;
-use super::sharing::{Sharing, is_nested};
+use super::sharing::{Arbitration, Sharing, is_nested};
 use super::uses::{Demand, Lock, Operation, Request};
 use crate::exact::floor_ticks;
 use crate::klmirqd::{Blocking, blocking};
@@ -72,15 +72,24 @@ impl<'a> Waiting<'a> {
         waiting
     }
 
-    /// The waits of a job of `member` that may be pending for up to `window`.
+    /// The waits of a job of `member` that may be pending for up to `window`, while it is among the m most urgent.
     pub fn of(&self, member: usize, window: u64) -> Waits {
+        self.sum(member, window, false)
+    }
+
+    /// The same whichever jobs are more urgent: as long as something that it waits for makes progress.
+    pub fn in_any_order(&self, member: usize, window: u64) -> Waits {
+        self.sum(member, window, true)
+    }
+
+    fn sum(&self, member: usize, window: u64, in_any_order: bool) -> Waits {
         let task = self.task(member);
         let mut waits = Waits { engines: self.engines(member, &task.uses.demand), ..Waits::default() };
         let (many, one): (Vec<_>, Vec<_>) = self.components.iter().partition(|component| self.raises_many(component));
         waits.locks =
             self.sections_of_others(member, window, |request| many.iter().any(|locks| touches(request, locks)));
         for component in one.into_iter().filter(|locks| task.uses.requests.iter().any(|it| locks.contains(&it.lock))) {
-            let (longest, engines) = self.of_component(member, window, component);
+            let (longest, engines) = self.of_component(member, window, component, in_any_order);
             waits.engines = waits.engines.saturating_add(engines);
             let term = if component.contains(&Lock::Gpu) { &mut waits.gpus } else { &mut waits.locks };
             *term = term.saturating_add(longest);
@@ -89,14 +98,18 @@ impl<'a> Waiting<'a> {
     }
 
     /// Waits for locks that are nested in one another, and for engines within them.
-    fn of_component(&self, member: usize, window: u64, component: &[Lock]) -> (u64, u64) {
+    fn of_component(&self, member: usize, window: u64, component: &[Lock], in_any_order: bool) -> (u64, u64) {
         let all = self.sections_of_others(member, window, |request| touches(request, component));
         let [lock] = *component else { return (all, 0) };
         if self.sharing().is_fifo(lock) {
             let count = self.requests(member, lock).count() as u64;
             return (all.min(count.saturating_mul(self.fifo(member, lock))), 0);
         }
-        let by_tokens = if lock == Lock::Gpu { self.tokens(member, window) } else { None };
+        if lock == Lock::Gpu && self.sharing().arbitration == Arbitration::Semaphore {
+            return (all.min(self.semaphore(member)), 0);
+        }
+        let is_bounded = lock == Lock::Gpu && !(in_any_order && self.sharing().tokens_run_out(self.context.index));
+        let by_tokens = if is_bounded { self.tokens(member, window) } else { None };
         by_tokens.filter(|&(tokens, engines)| tokens.saturating_add(engines) < all).unwrap_or((all, 0))
     }
 
@@ -181,7 +194,8 @@ impl<'a> Waiting<'a> {
         let sum = |holds: &mut dyn Iterator<Item = u64>| holds.fold(0, u64::saturating_add);
         let replicas = self.pool();
         let names_gpu = || self.requests(member, lock).any(|request| request.demand.named_gpu().is_some());
-        if lock != Lock::Gpu || replicas < 2 || names_gpu() {
+        let in_one_queue = lock != Lock::Gpu || self.sharing().arbitration == Arbitration::Semaphore;
+        if in_one_queue || replicas < 2 || names_gpu() {
             return sum(&mut { holds });
         }
         if self.sharing().length_aware() == Some(true) {
@@ -196,6 +210,29 @@ impl<'a> Waiting<'a> {
         holds.sort_unstable_by(|a, b| b.cmp(a));
         let ahead = holds.len() / replicas;
         sum(&mut holds.into_iter().take(ahead))
+    }
+
+    /// What the requests of `member` wait for in the one queue of all GPUs, as long as each of these is used.
+    fn semaphore(&self, member: usize) -> u64 {
+        let gpus = self.pool().max(1) as u64;
+        let wait = |request: &Request| {
+            let all = self.fifo(member, Lock::Gpu);
+            if request.demand.named_gpu().is_some() { all } else { all.div_ceil(gpus) }
+        };
+        self.requests(member, Lock::Gpu).map(wait).fold(0, u64::saturating_add)
+    }
+
+    /// For how long a job of `member` may keep a CPU within its critical sections.
+    pub(super) fn sections_on_cpus(&self, member: usize) -> u64 {
+        let section = |request: &Request| {
+            let demand = &request.demand;
+            let dispatches = demand.suspensions.saturating_add(1).saturating_mul(self.holding.dispatch);
+            let interrupts = demand.interrupts.saturating_mul(self.holding.interrupt);
+            let spins =
+                if self.sharing().spins { self.engines(member, demand).saturating_add(demand.gpu()) } else { 0 };
+            [dispatches, interrupts, spins].into_iter().fold(demand.wcet, u64::saturating_add)
+        };
+        self.task(member).uses.outermost().map(section).fold(0, u64::saturating_add)
     }
 
     pub(super) fn requests(&self, member: usize, lock: Lock) -> impl Iterator<Item = &'a Request> {

@@ -70,6 +70,7 @@ pub fn run_test(set: &TaskSet, test: Test, limits: &Limits) -> Verdict {
         Test::UniprocessorEdf => uniprocessor_edf(set, limits),
         Test::BoundedTardiness => bounded_tardiness(set),
         Test::GlobalFixedPriority => fixed_priority::global(set, limits),
+        Test::SuspensionAware => crate::suspension::suspension_aware(set, limits),
         Test::UniprocessorFixedPriority => fixed_priority::uniprocessor(set, &vec![0; set.tasks().len()], limits),
     }
 }

@@ -30,6 +30,7 @@ pub use ffdbf::ffdbf;
 pub use ffdbf_grid::{SpeedGrid, ffdbf_grid};
 pub use gfb::{gfb, gfb_bound};
 pub use rta::{rta, rta_slack};
+pub(crate) use rta_index::least_beside;
 pub use trivial::trivial;
 pub use uniprocessor::uniprocessor_edf;
 

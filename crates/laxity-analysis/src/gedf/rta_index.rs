@@ -240,7 +240,7 @@ impl<'a> Sweep<'a> {
 ///
 /// With c values capped by y and `rest` the sum of all others, `y = floor(rest / (m - c)) + 1`, if that reaches no capped
 /// value; fewer than m can be capped.
-fn least_beside(rest: u128, values: &mut [u64], cpus: usize, x: u64) -> u64 {
+pub(crate) fn least_beside(rest: u128, values: &mut [u64], cpus: usize, x: u64) -> u64 {
     values.sort_unstable_by(|a, b| b.cmp(a));
     let most = values.len().min(cpus - 1);
     let mut rest = rest + values[most..].iter().map(|&value| u128::from(value)).sum::<u128>();
