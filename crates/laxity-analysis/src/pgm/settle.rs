@@ -69,7 +69,9 @@ pub fn replicas_needed(graph: &Graph, response_times: &[Nanos]) -> Result<u32, R
     // One period, or, in a graph of several parts, the one that asks for most.
     let Some(period) = rates.iter().map(|rate| rate.period()).min() else { return Ok(1) };
     let responses: Vec<Rational> = response_times.iter().map(|response| whole(response.0)).collect();
-    let bounds = end_to_end(&tokens, &rates, &responses, &vec![whole(0); nodes]).map_err(ReplicasError::EndToEnd)?;
+    // A replica stays in use while a job waits for the data of a source that arrives later.
+    let phases: Vec<Rational> = graph.nodes.iter().map(|node| whole(node.phase.0)).collect();
+    let bounds = end_to_end(&tokens, &rates, &responses, &phases).map_err(ReplicasError::EndToEnd)?;
     let count = replicas(&bounds, &pairs(graph, &tokens)?, &period);
     u32::try_from(count).map_err(|_| ReplicasError::TooMany)
 }

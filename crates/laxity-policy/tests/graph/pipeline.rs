@@ -38,7 +38,8 @@ fn a_delay_grows_by_the_replicas_and_starts_with_its_own_tokens() {
     assert_eq!((0..6).map(|job| plan.slot(2, job)).collect::<Vec<_>>(), [0, 1, 2, 3, 0, 1]);
 }
 
-/// A unit-rate graph whose objects are written by one node and read by some of its descendants.
+/// A unit-rate graph, with several sources of different phases at times, whose objects are written by one node and read by
+/// some of its descendants.
 struct Shared {
     graph: Graph,
     accessors: Vec<Vec<usize>>,
@@ -51,15 +52,19 @@ fn shared(seed: u64) -> Shared {
     let mut rng = SplitMix64::new(seed);
     let nodes = rng.between(2, 7) as usize;
     let mut edges = Vec::new();
-    for node in 1..nodes {
+    let is_source: Vec<bool> = (0..nodes).map(|node| node == 0 || node + 1 < nodes && rng.below(5) == 0).collect();
+    for node in (1..nodes).filter(|&node| !is_source[node]) {
         let producer = rng.below(node as u64) as usize;
         edges.push(unit(producer, node));
         if rng.below(3) == 0 {
             edges.push(unit(rng.below(node as u64) as usize, node));
         }
     }
-    let periods: Vec<_> = (0..nodes).map(|node| (node == 0).then_some(PERIOD)).collect();
-    let graph = graph(&periods, edges);
+    let periods: Vec<_> = is_source.iter().map(|is_source| is_source.then_some(PERIOD)).collect();
+    let mut graph = graph(&periods, edges);
+    for node in graph.nodes[1..].iter_mut().filter(|node| node.period.is_some()) {
+        node.phase = Nanos(rng.below(4 * PERIOD));
+    }
     let object = |rng: &mut SplitMix64, writer: usize| {
         let readers = (writer + 1..nodes).filter(|&node| is_descendant(&graph, writer, node));
         [writer].into_iter().chain(readers.filter(|_| rng.below(2) == 0)).collect()
