@@ -30,6 +30,9 @@ impl LockRequest {
     }
 }
 
+/// How seldom a waiter looks for holders that ended unnoticed.
+const PATIENCE_MAX: Nanos = Nanos::from_millis(640);
+
 impl Task {
     /// Waits for the lock, suspended. Its holder inherits what its protocol says, through any number of locks. `watch`
     /// hears of the decisions before the thread may have to wait.
@@ -62,12 +65,16 @@ impl Task {
             }
             Ok(())
         })?;
+        let mut patience = LOOK_AGAIN;
         let replica = loop {
             if let Some(replica) = granted(word.load(Ordering::SeqCst)) {
                 break replica;
             }
-            if futex::wait(word, WAITING, clock::now().saturating_add(LOOK_AGAIN)) == Ended::TimedOut {
+            if futex::wait(word, WAITING, clock::now().saturating_add(patience)) == Ended::TimedOut {
                 self.look_for_ended_holders(lock)?;
+                // A look takes the state lock and reads all that wait: a hundred waiters that look every 10 ms keep a CPU
+                // busy, so that more wait. Ends of threads and processes are noticed otherwise, as a rule.
+                patience = Nanos((2 * patience.0).min(PATIENCE_MAX.0));
             }
         };
         word.store(0, Ordering::SeqCst);
