@@ -54,10 +54,10 @@ fn a_graph_has_as_many_replicas_as_the_bounds_ask_for() {
 fn without_bounds_it_has_as_many_as_it_is_deep_and_that_is_said() {
     let folder = folder();
     let file = folder.path().join("chain.toml");
-    let low = chain("k_fmlp").replace("[[graph]]", "handling = \"preempt_rt_low\"\n[[graph]]");
-    fs::write(&file, low).expect("it can be written");
+    let fair = chain("k_fmlp").replace("[platform]", "scheduler = \"SCHED_OTHER\"\n[platform]");
+    fs::write(&file, fair).expect("it can be written");
     let (code, _, err) = run(["simulate".as_ref(), file.as_os_str()]);
     assert_eq!(code, 0, "{err}");
     assert!(err.contains("has 3 replicas, its depth, and jobs may wait for one"), "{err}");
-    assert!(err.contains("interrupt handling \"preempt_rt_low\" is not analysed"), "{err}");
+    assert!(err.contains("there is no bound under G-CFS"), "{err}");
 }

@@ -6,21 +6,21 @@ use serde_json::Value;
 
 use crate::support::{example, folder, run};
 
-/// The rover at 1.2 times its load is not proven as its file has it; another configuration is, and the file that `tune`
-/// writes passes `check`.
+/// These tasks at 1.1 times their load are not proven as the file has them; with another configuration they are, and the file that
+/// `tune` writes passes `check`.
 #[test]
-fn tune_finds_a_configuration_in_which_the_rover_carries_a_fifth_more() {
+fn tune_finds_a_configuration_that_carries_a_tenth_more() {
     let folder = folder();
     let out = folder.path().join("better.toml");
-    let rover = example("rover.toml");
-    let words = ["tune".as_ref(), rover.as_os_str(), "--load".as_ref(), "120%".as_ref(), "--within".as_ref()];
+    let file = example("quickstart.toml");
+    let words = ["tune".as_ref(), file.as_os_str(), "--load".as_ref(), "110%".as_ref(), "--within".as_ref()];
     let (code, said, err) =
         run(words.into_iter().chain(["2min".as_ref(), "--json".as_ref(), "-o".as_ref(), out.as_os_str()]));
     assert_eq!(code, 0, "{err}");
     let found: Value = serde_json::from_str(&said).expect("JSON");
-    let own = &found["own"]["score"]["proof"];
+    assert_eq!(found["own"]["score"]["proof"], Value::Null);
     let best = &found["best"][0];
-    assert!(best["score"]["proof"]["laxity_ppm"].as_i64().expect("proven") >= own["laxity_ppm"].as_i64().unwrap_or(0));
+    assert!(best["score"]["proof"]["laxity_ppm"].as_i64().expect("proven") > 0);
     assert!(!best["changes"].as_array().expect("changes").is_empty(), "{found}");
     assert_eq!(
         found["changes"].as_array().map(Vec::len),
@@ -29,10 +29,7 @@ fn tune_finds_a_configuration_in_which_the_rover_carries_a_fifth_more() {
     );
     let (code, said, err) = run(["check".as_ref(), out.as_os_str()]);
     assert_eq!(code, 0, "{said}{err}");
-    assert!(
-        fs::read_to_string(&out).expect("the file").contains("16.8"),
-        "its times are those of the load: 14 ms x 1.2"
-    );
+    assert!(fs::read_to_string(&out).expect("the file").contains("9.9"), "its times are those of the load: 9 ms x 1.1");
 }
 
 #[test]
