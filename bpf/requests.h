@@ -28,7 +28,7 @@ struct laxity_begin {
 	s32 pid;
 	u32 number;
 	u32 page;
-	u32 seat;
+	u32 entry;
 	u32 cluster;
 	u32 unused;
 	u64 period;
@@ -57,7 +57,7 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 		job->released = job->completed = job->late = 0;
 		job->tardiness_max = job->response_max = 0;
 		job->page = begin->page;
-		job->seat = begin->seat;
+		job->entry = begin->entry;
 		job->cluster = begin->cluster;
 		job->strays = 0;
 		job->pid = begin->pid;

@@ -37,18 +37,18 @@ struct {
 /* Releases the job of task `number`, which is due, unless another CPU does so at this moment. */
 LAXITY_INLINE void release(u32 number, struct laxity_job *job)
 {
-	struct laxity_seat *seat;
+	struct laxity_entry *entry;
 	struct laxity_note note = {};
 
 	if (__sync_val_compare_and_swap(&job->waits, 1, 0) != 1)
 		return;
 	job->released++;
-	seat = seat_of(job);
+	entry = entry_of(job);
 	/* Before its thread can have a CPU. */
-	if (seat) {
-		seat->release = job->release;
-		seat->deadline = job->release + job->deadline;
-		seat->job = job->released;
+	if (entry) {
+		entry->release = job->release;
+		entry->deadline = job->release + job->deadline;
+		entry->job = job->released;
 	}
 	note.number = job->release + job->deadline;
 	note.extra = job->release;
@@ -223,18 +223,18 @@ LAXITY_INLINE void send(s32 cpu, struct task_struct *task, struct laxity_job *jo
 /* The thread that was on `cpu` says that its job is complete, or that it leaves. */
 LAXITY_INLINE void hear(struct laxity_note *note, s32 cpu, struct task_struct *task, u32 number, struct laxity_job *job)
 {
-	struct laxity_seat *seat = seat_of(job);
+	struct laxity_entry *entry = entry_of(job);
 
-	if (!seat)
+	if (!entry)
 		return;
-	if (seat->leaves) {
-		seat->leaves = 0;
+	if (entry->leaves) {
+		entry->leaves = 0;
 		if (!job->waits && happen(note, HAPPENS_COMPLETE, cpu, number, job) >= 0)
 			job->completed++;
 		forget(note, cpu, number, job);
 		bpf_task_storage_delete(&numbers, task);
-	} else if (seat->is_complete) {
-		seat->is_complete = 0;
+	} else if (entry->is_complete) {
+		entry->is_complete = 0;
 		end_job(note, cpu, number, job);
 	}
 }
@@ -310,16 +310,16 @@ SEC("struct_ops/laxity_quiescent") int laxity_quiescent(unsigned long long *cont
 	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
 	struct laxity_note note = {};
 	s32 cpu = scx_bpf_task_cpu(task);
-	struct laxity_seat *seat;
+	struct laxity_entry *entry;
 	int outcome;
 
 	if (!job)
 		return 0;
-	seat = seat_of(job);
+	entry = entry_of(job);
 	if (!(context[1] & DEQUEUED_TO_SLEEP)) {
 		happen(&note, HAPPENS_STOP, cpu, number, job);
-	} else if (seat && seat->is_complete) {
-		seat->is_complete = 0;
+	} else if (entry && entry->is_complete) {
+		entry->is_complete = 0;
 		end_job(&note, cpu, number, job);
 	} else {
 		outcome = happen(&note, HAPPENS_SUSPEND, cpu, number, job);

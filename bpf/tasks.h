@@ -11,7 +11,7 @@
 
 /* Processes that have tasks, and tasks of each. */
 #define LAXITY_PAGES 64
-#define LAXITY_SEATS 32
+#define LAXITY_ENTRIES 32
 #define LAXITY_PAGE 4096
 
 /* What is known of each task; user space reads it. */
@@ -33,14 +33,14 @@ struct laxity_job {
 	u32 late;
 	/* Where its control page is. */
 	u16 page;
-	u16 seat;
+	u16 entry;
 	u16 cluster;
 	/* It was sent where Linux insists on it, and its job is linked elsewhere. */
 	u16 strays;
 };
 
 /* What a thread and the scheduler tell each other, in the page of its process. The thread writes the first line only. */
-struct laxity_seat {
+struct laxity_entry {
 	/* The thread: its job is complete. The scheduler takes that back. */
 	u32 is_complete;
 	/* The thread: it wants to be a task no more. */
@@ -60,7 +60,7 @@ struct laxity_page {
 	/* Whether the scheduler schedules; 0: Linux does, and nothing more is to be waited for. */
 	u32 is_alive;
 	u32 unused[31];
-	struct laxity_seat seat[LAXITY_SEATS - 1];
+	struct laxity_entry entry[LAXITY_ENTRIES - 1];
 };
 
 /* By its size: clang does not describe a type that only this one refers to. */
@@ -150,12 +150,12 @@ LAXITY_INLINE struct laxity_page *page_of(u32 number)
 	return page ? bpf_map_lookup_elem(page, &zero) : 0;
 }
 
-LAXITY_INLINE struct laxity_seat *seat_of(struct laxity_job *job)
+LAXITY_INLINE struct laxity_entry *entry_of(struct laxity_job *job)
 {
 	struct laxity_page *page = page_of(job->page);
-	u32 seat = job->seat;
+	u32 entry = job->entry;
 
-	return page && seat < LAXITY_SEATS - 1 ? &page->seat[seat] : 0;
+	return page && entry < LAXITY_ENTRIES - 1 ? &page->entry[entry] : 0;
 }
 
 /* The number that `cpu` has in `cluster`; LAXITY_NONE: it is not of that cluster. */

@@ -11,8 +11,8 @@ use laxity_sys::packets::{Packets, Received};
 use laxity_sys::scheduling::current_thread;
 use laxity_sys::shared_page::SharedPage;
 
-use crate::layout::{IS_ALIVE, PAGE, Seat};
-use crate::protocol::{ADDRESS, Answer, Begin, PACKET_MAX, Request, Status};
+use crate::layout::{Entry, IS_ALIVE, PAGE};
+use crate::protocol::{ADDRESS, Answer, Begin, PACKET_MAX, Request, Status, TaskRequest};
 
 /// Why the scheduler cannot be asked, or a thread not be a task.
 #[derive(Debug, thiserror::Error)]
@@ -29,25 +29,6 @@ pub enum ClientError {
     /// It ended meanwhile.
     #[error("the scheduler in the kernel ended before it answered")]
     Ended,
-}
-
-/// A thread that wants to be a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskRequest {
-    /// Its name.
-    pub name: String,
-    /// From one release to the next.
-    pub period: Nanos,
-    /// From a release on.
-    pub deadline: Nanos,
-    /// CPU time of each job at most.
-    pub wcet: Nanos,
-    /// Under `FP`; the smaller first.
-    pub priority: u64,
-    /// `None`: the one with the least load.
-    pub cluster: Option<usize>,
-    /// Of the first job; `None`: at once.
-    pub release: Option<Instant>,
 }
 
 /// This process as the scheduler knows it. Its tasks are no more once the process ends, or they leave.
@@ -75,24 +56,15 @@ impl Membership {
     /// # Errors
     /// [`ClientError::Refused`] with the scheduler's reason.
     pub fn begin(&self, task: &TaskRequest) -> Result<Task, ClientError> {
-        let request = Request::Begin(Begin {
-            thread: current_thread(),
-            name: task.name.clone(),
-            period: task.period,
-            deadline: task.deadline,
-            wcet: task.wcet,
-            priority: task.priority,
-            cluster: task.cluster,
-            release: task.release,
-        });
+        let request = Request::Begin(Begin { thread: current_thread(), task: task.clone() });
         // One thread asks at a time, and the first answer brings the page.
         let mut page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
-        let Answer::Begun { seat, cluster, release } = self.ask(&request, &mut page)? else {
+        let Answer::Begun { entry, cluster, release } = self.ask(&request, &mut page)? else {
             return Err(ClientError::Refused("an answer to another question".to_owned()));
         };
         let page = page.clone().ok_or_else(|| ClientError::Refused("no control page".to_owned()))?;
-        let seat = Seat::new(seat).ok_or_else(|| ClientError::Refused(format!("no seat {seat}")))?;
-        Ok(Task { page, seat, job: 0, cluster, release, deadline: task.deadline, period: task.period })
+        let entry = Entry::new(entry).ok_or_else(|| ClientError::Refused(format!("no entry {entry}")))?;
+        Ok(Task { page, entry, job: 0, cluster, release, deadline: task.deadline, period: task.period })
     }
 
     /// What the scheduler does.
@@ -142,7 +114,7 @@ impl Membership {
 #[derive(Debug)]
 pub struct Task {
     page: Arc<SharedPage>,
-    seat: Seat,
+    entry: Entry,
     /// The present job, from 1; 0: none yet.
     job: u32,
     cluster: usize,
@@ -182,8 +154,8 @@ impl Task {
 
     /// The present job is complete: suspends this thread until the next one is released and has a CPU.
     pub fn next_job(&mut self) -> Job {
-        let complete = self.page.u32(self.seat.is_complete());
-        let current = self.page.u32(self.seat.job());
+        let complete = self.page.u32(self.entry.is_complete());
+        let current = self.page.u32(self.entry.job());
         let is_first = self.job == 0;
         if !is_first {
             self.release = self.release.saturating_add(self.period);
@@ -197,8 +169,8 @@ impl Task {
             // Under Linux this side counts on, and the page does not.
             if number.wrapping_sub(self.job) as i32 > 0 {
                 self.job = number;
-                self.release = Instant(self.page.u64(self.seat.release()).load(Ordering::Relaxed));
-                let deadline = Instant(self.page.u64(self.seat.deadline()).load(Ordering::Relaxed));
+                self.release = Instant(self.page.u64(self.entry.release()).load(Ordering::Relaxed));
+                let deadline = Instant(self.page.u64(self.entry.deadline()).load(Ordering::Relaxed));
                 return Job { number, release: self.release, deadline, is_scheduled: self.is_scheduled() };
             }
             if !self.is_scheduled() {
@@ -223,8 +195,8 @@ impl Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        self.page.u32(self.seat.leaves()).store(1, Ordering::Release);
-        while self.is_scheduled() && self.page.u32(self.seat.leaves()).load(Ordering::Acquire) != 0 {
+        self.page.u32(self.entry.leaves()).store(1, Ordering::Release);
+        while self.is_scheduled() && self.page.u32(self.entry.leaves()).load(Ordering::Acquire) != 0 {
             thread::yield_now();
         }
     }

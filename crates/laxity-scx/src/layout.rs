@@ -4,21 +4,21 @@
 pub const PAGE: usize = 4096;
 /// Whether the scheduler schedules.
 pub const IS_ALIVE: usize = 0;
-/// Before the first seat, and of each.
-const SEAT: usize = 128;
+/// Before the first entry, and of each.
+const ENTRY: usize = 128;
 /// Tasks of a process.
-pub const SEATS: usize = 31;
+pub const ENTRIES: usize = 31;
 
 /// A task's part of its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct Entry {
     start: usize,
 }
 
-impl Seat {
-    /// Seat `number`; `None` if a page has none of that number.
-    pub fn new(number: usize) -> Option<Seat> {
-        (number < SEATS).then_some(Seat { start: SEAT * (number + 1) })
+impl Entry {
+    /// Entry `number`; `None` if a page has none of that number.
+    pub fn new(number: usize) -> Option<Entry> {
+        (number < ENTRIES).then_some(Entry { start: ENTRY * (number + 1) })
     }
 
     /// The word by which the thread says that its job is complete.

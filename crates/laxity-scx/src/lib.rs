@@ -20,6 +20,7 @@ pub mod protocol;
 mod settings;
 pub mod trace;
 
-pub use client::{ClientError, Job, Membership, Task, TaskRequest};
+pub use client::{ClientError, Job, Membership, Task};
 pub use probe::{Check, Report, probe};
+pub use protocol::TaskRequest;
 pub use settings::{Settings, SettingsError};

@@ -27,7 +27,15 @@ pub enum Request {
 pub struct Begin {
     /// Its number in the loader's PID namespace.
     pub thread: u32,
-    /// Of the task.
+    /// The task that it wants to be.
+    #[serde(flatten)]
+    pub task: TaskRequest,
+}
+
+/// A task that a thread wants to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskRequest {
+    /// Its name.
     pub name: String,
     /// From one release to the next, in ns.
     pub period: Nanos,
@@ -50,7 +58,7 @@ pub enum Answer {
     /// The thread is a task. With the first one of a connection comes its control page.
     Begun {
         /// Its place in the page.
-        seat: usize,
+        entry: usize,
         /// Its cluster.
         cluster: usize,
         /// The release of its first job.

@@ -1,6 +1,6 @@
 //! Notes of the kernel as a trace in Laxity's vocabulary.
 
-use laxity_model::{CpuId, Instant, InterruptHandling, JobId, Nanos, OverheadCosts, PriorityRule, Scheduler, TaskId};
+use laxity_model::{CpuId, Instant, JobId, Nanos, PriorityRule, Scheduler, TaskId};
 use laxity_trace::{Event, Origin, Record, TaskInfo, TaskKind, TraceHeader};
 
 use crate::notes::{Happening, Note};
@@ -50,29 +50,13 @@ pub fn header(scheduler: Scheduler, clusters: &[Vec<usize>], tasks: &[RecordedTa
         rank,
         kind: TaskKind::Task,
     });
+    let cpus = clusters.iter().flatten().max().map_or(1, |&last| last + 1);
     TraceHeader {
-        origin: Origin::Live,
-        workload: "tasks of the scheduler in the kernel".to_owned(),
-        cpus: clusters.iter().flatten().max().map_or(1, |&last| last + 1),
-        folded_from: None,
         clusters: clusters.iter().map(|cpus| cpus.iter().map(|&cpu| cpu_id(cpu)).collect()).collect(),
-        scheduler,
         quantum,
-        costs: OverheadCosts::default(),
-        seed: 0,
         is_linked: true,
         tasks: infos.collect(),
-        arbitration: String::new(),
-        handling: InterruptHandling::default(),
-        gpus: Vec::new(),
-        devices: Vec::new(),
-        locks: Vec::new(),
-        graphs: Vec::new(),
-        edges: Vec::new(),
-        latest: Vec::new(),
-        chains: Vec::new(),
-        servers: Vec::new(),
-        memory: None,
+        ..TraceHeader::new(Origin::Live, "tasks of the scheduler in the kernel", cpus, scheduler)
     }
 }
 

@@ -101,7 +101,7 @@ pub struct Start {
     /// Which page, and where in it.
     pub page: u32,
     /// Its place there.
-    pub seat: u32,
+    pub entry: u32,
     /// Its cluster.
     pub cluster: u32,
     /// In ns.
@@ -220,7 +220,7 @@ impl Kernel {
     /// # Errors
     /// If the kernel does not call its program.
     pub fn begin(&self, start: &Start) -> Result<bool, LoadError> {
-        let mut argument = words(&[start.thread, start.number, start.page, start.seat, start.cluster, 0]);
+        let mut argument = words(&[start.thread, start.number, start.page, start.entry, start.cluster, 0]);
         for number in [start.period, start.deadline, start.release, start.level] {
             argument.extend(number.to_ne_bytes());
         }

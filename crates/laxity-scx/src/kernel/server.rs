@@ -187,7 +187,7 @@ impl Server {
                 match begun.and_then(|process| self.tasks.begin(&self.kernel, member, process, begin)) {
                     Ok(begun) => {
                         page = begun.page;
-                        Answer::Begun { seat: begun.seat, cluster: begun.cluster, release: begun.release }
+                        Answer::Begun { entry: begun.entry, cluster: begun.cluster, release: begun.release }
                     }
                     Err(reason) => Answer::Refused(reason),
                 }

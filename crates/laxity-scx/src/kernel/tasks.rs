@@ -1,4 +1,4 @@
-//! The tasks of all processes: numbers, pages and seats.
+//! The tasks of all processes: numbers, pages and entries.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,8 +9,8 @@ use laxity_sys::cpu_mask::CpuMask;
 use libbpf_rs::MapHandle;
 
 use super::object::{Kernel, Start};
-use crate::layout::{JobCounters, SEATS};
-use crate::protocol::{Begin, NAME_MAX, TaskStatus};
+use crate::layout::{ENTRIES, JobCounters};
+use crate::protocol::{Begin, NAME_MAX, TaskRequest, TaskStatus};
 use crate::trace::RecordedTask;
 
 /// Numbers of tasks, and of pages, in the kernel (`LAXITY_TASKS` and `LAXITY_PAGES`).
@@ -23,7 +23,7 @@ struct Known {
     process: u32,
     cluster: usize,
     page: u32,
-    seat: usize,
+    entry: usize,
     counters: JobCounters,
     is_over: bool,
 }
@@ -51,7 +51,7 @@ pub struct Tasks {
 /// What a thread that became a task is told.
 pub struct Begun<'a> {
     /// Its place in its page.
-    pub seat: usize,
+    pub entry: usize,
     /// Its cluster.
     pub cluster: usize,
     /// Of its first job.
@@ -70,25 +70,25 @@ impl Tasks {
     pub fn begin(&mut self, kernel: &Kernel, member: u64, process: u32, begin: Begin) -> Result<Begun<'_>, String> {
         self.check(process, &begin)?;
         self.refresh(kernel);
-        let cluster = begin.cluster.unwrap_or_else(|| self.least_loaded());
+        let cluster = begin.task.cluster.unwrap_or_else(|| self.least_loaded());
         let number = self.free_number()?;
         let page = self.page_of(kernel, member)?;
         let taken: Vec<usize> =
-            self.known.iter().filter(|it| !it.is_over && it.page == page).map(|it| it.seat).collect();
-        let seat = (0..SEATS).find(|seat| !taken.contains(seat));
-        let seat = seat.ok_or_else(|| format!("a process has at most {SEATS} tasks; start another process"))?;
+            self.known.iter().filter(|it| !it.is_over && it.page == page).map(|it| it.entry).collect();
+        let entry = (0..ENTRIES).find(|entry| !taken.contains(entry));
+        let entry = entry.ok_or_else(|| format!("a process has at most {ENTRIES} tasks; start another process"))?;
         let cpus = CpuMask::of(self.clusters[cluster].iter().copied());
         cpus.give_to(begin.thread)
             .map_err(|error| format!("thread {} cannot have the CPUs of cluster {cluster}: {error}", begin.thread))?;
-        let release = begin.release.unwrap_or_else(now);
+        let release = begin.task.release.unwrap_or_else(now);
         let start = Start {
             thread: begin.thread,
             number: number as u32,
             page,
-            seat: seat as u32,
+            entry: entry as u32,
             cluster: cluster as u32,
-            period: begin.period.0,
-            deadline: begin.deadline.0,
+            period: begin.task.period.0,
+            deadline: begin.task.deadline.0,
             release: release.0,
             level: self.level(&begin),
         };
@@ -104,14 +104,14 @@ impl Tasks {
         }
         let thread = begin.thread;
         let counters = JobCounters { tardiness_max: 0, response_max: 0, thread, released: 0, completed: 0, late: 0 };
-        self.known.push(Known { begin, process, cluster, page, seat, counters, is_over: false });
+        self.known.push(Known { begin, process, cluster, page, entry, counters, is_over: false });
         let page = self.pages.get_mut(&page).expect("it has just been found");
         let is_new = !std::mem::replace(&mut page.is_sent, true);
-        Ok(Begun { seat, cluster, release, page: is_new.then_some(&page.map) })
+        Ok(Begun { entry, cluster, release, page: is_new.then_some(&page.map) })
     }
 
     fn check(&self, process: u32, begin: &Begin) -> Result<(), String> {
-        let Begin { thread, name, period, deadline, wcet, .. } = begin;
+        let Begin { thread, task: TaskRequest { name, period, deadline, wcet, cluster, .. } } = begin;
         if name.is_empty() || name.len() > NAME_MAX {
             return Err(format!("a name of {} bytes, and it must have 1 to {NAME_MAX}", name.len()));
         }
@@ -128,7 +128,7 @@ impl Tasks {
                 period.min(deadline).0
             ));
         }
-        if let Some(cluster) = begin.cluster.filter(|&cluster| cluster >= self.clusters.len()) {
+        if let Some(cluster) = cluster.filter(|&cluster| cluster >= self.clusters.len()) {
             return Err(format!("task {name}: cluster {cluster}, and there are {}, from 0", self.clusters.len()));
         }
         if fs::metadata(format!("/proc/{process}/task/{thread}")).is_err() {
@@ -157,7 +157,7 @@ impl Tasks {
         let load = |cluster: &usize| {
             let tasks = self.known.iter().filter(|it| !it.is_over && it.cluster == *cluster);
             let sum: u128 =
-                tasks.map(|it| u128::from(it.begin.wcet.0) * 1_000_000 / u128::from(it.begin.period.0)).sum();
+                tasks.map(|it| u128::from(it.begin.task.wcet.0) * 1_000_000 / u128::from(it.begin.task.period.0)).sum();
             sum / self.clusters[*cluster].len() as u128
         };
         (0..self.clusters.len()).min_by_key(load).expect("there is a cluster")
@@ -178,10 +178,10 @@ impl Tasks {
 
     fn level(&self, begin: &Begin) -> u64 {
         match self.rule {
-            PriorityRule::RateMonotonic => begin.period.0,
-            PriorityRule::DeadlineMonotonic => begin.deadline.0,
+            PriorityRule::RateMonotonic => begin.task.period.0,
+            PriorityRule::DeadlineMonotonic => begin.task.deadline.0,
             // Level 0 is above all jobs.
-            PriorityRule::Given => begin.priority.saturating_add(1),
+            PriorityRule::Given => begin.task.priority.saturating_add(1),
             PriorityRule::Edf | PriorityRule::Fair => 1,
         }
     }
@@ -225,12 +225,12 @@ impl Tasks {
             let Known { begin, counters, .. } = known;
             let linked = kernel.linked(known.cluster as u32, number as u32);
             TaskStatus {
-                name: begin.name.clone(),
+                name: begin.task.name.clone(),
                 process: known.process,
                 thread: begin.thread,
                 cluster: known.cluster,
-                period: begin.period,
-                deadline: begin.deadline,
+                period: begin.task.period,
+                deadline: begin.task.deadline,
                 linked: linked.and_then(|local| self.clusters[known.cluster].get(local).copied()),
                 released: counters.released,
                 completed: counters.completed,
@@ -258,10 +258,10 @@ impl Tasks {
         let task = |&task: &usize| {
             let Known { begin, cluster, .. } = &self.known[task];
             RecordedTask {
-                name: begin.name.clone(),
-                period: begin.period,
-                deadline: begin.deadline,
-                wcet: begin.wcet,
+                name: begin.task.name.clone(),
+                period: begin.task.period,
+                deadline: begin.task.deadline,
+                wcet: begin.task.wcet,
                 cluster: *cluster,
                 level: self.level(begin),
             }
