@@ -173,11 +173,11 @@ def test_an_archive_has_each_file_whole_and_in_a_folder(tmp_path):
     assert list(found)[:2] == ["a", "a/b"], "folders come before what is in them"
 
 
-@pytest.mark.parametrize(("script", "seconds", "reason"), [("sleep 1000", 12, "did not end")])
-def test_a_machine_that_hangs_is_ended(tmp_path, script, seconds, reason):
+def test_a_machine_that_hangs_is_ended(tmp_path):
     if kernel_lab.missing_tools() or not kernel_lab.cached_kernel():
         pytest.skip("no kernel lab: QEMU or its kernel is not there")
-    with pytest.raises(kernel_lab.FailedError, match=reason):
-        kernel_lab.run(script, [], tmp_path / "out", timeout=seconds)
+    # It computes: time that all its CPUs are idle takes the emulator next to none, however long it is.
+    with pytest.raises(kernel_lab.FailedError, match="did not end"):
+        kernel_lab.run("while :; do :; done", [], tmp_path / "out", timeout=12)
     running = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True, check=False)
     assert running.stdout == "", "no QEMU is left over"
