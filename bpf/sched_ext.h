@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The little of sched_ext that the scheduler uses, by the names of Linux 6.13 to 6.18; members that the kernel at hand does
+ * The little of sched_ext that the scheduler uses, by the names of Linux 6.14 to 6.18; members that the kernel at hand does
  * not have are refused when the scheduler is loaded.
  */
 #ifndef LAXITY_SCHED_EXT_H
@@ -17,6 +17,7 @@ enum {
 	OPS_KEEP_BUILTIN_IDLE = 1,
 	OPS_ENQUEUE_LAST = 2,
 	OPS_ENQUEUE_EXITING = 4,
+	OPS_ENQUEUE_MIGRATION_DISABLED = 16,
 };
 #define DSQ_LOCAL (1ull << 63 | 2)
 #define DSQ_LOCAL_ON (1ull << 63 | 1ull << 62)

@@ -405,7 +405,12 @@ SEC(".struct_ops.link") struct sched_ext_ops laxity = {
 	.disable = (void *)laxity_disable,
 	.init = (void *)laxity_init_scheduler,
 	.exit = (void *)laxity_exit_scheduler,
-	.flags = OPS_KEEP_BUILTIN_IDLE | OPS_ENQUEUE_LAST | OPS_ENQUEUE_EXITING,
+	/*
+	 * All threads come to laxity_enqueue. Linux puts those that are left out into the CPU's own queue, and while that is not
+	 * empty it asks for nothing: a linked job and a thread that cannot leave the CPU (it is in a BPF program, as the loader
+	 * at laxity_begin) would preempt each other for ever.
+	 */
+	.flags = OPS_KEEP_BUILTIN_IDLE | OPS_ENQUEUE_LAST | OPS_ENQUEUE_EXITING | OPS_ENQUEUE_MIGRATION_DISABLED,
 	.timeout_ms = 30000,
 	.name = "laxity",
 };

@@ -38,7 +38,7 @@ TOOLS = {QEMU: "qemu-system-x86", "busybox": "busybox-static", "ldd": "libc-bin"
 # Suites with newer kernels than Debian 12's, the first that has one is taken.
 SUITES = ["trixie-backports", "sid"]
 # The names of sched_ext's functions change: known ones come first.
-KNOWN = [(6, minor) for minor in range(18, 12, -1)]
+KNOWN = [(6, minor) for minor in range(18, 13, -1)]
 
 
 class MissingError(Exception):
