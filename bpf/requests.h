@@ -65,6 +65,12 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 			state.tasks = number + 1;
 		job->waits = 1;
 		*stored = number + 1;
+		/*
+		 * If it is on a CPU at this moment, that is as another thread, and no event would say that its first job runs
+		 * there. The CPU looks again: the thread goes on as the task, or waits for its link. It learns of its job only from
+		 * the answer, which comes after this.
+		 */
+		scx_bpf_kick_cpu(scx_bpf_task_cpu(task), KICK_PREEMPT);
 	}
 	bpf_task_release(task);
 	if (!job || !it || !stored)

@@ -65,36 +65,12 @@ def lab(programs: list[Path], out: Path, script: str, smp: int, timeout: float =
     return said
 
 
-# A known bug: now and then a job's thread is noted as switched out just before the job's completion is.
-KNOWN = re.compile(r" completes while ready and not running$")
-
-
-def judged(trace: Path, *, but_for_known: bool = False) -> dict[str, str]:
-    """Each claim that `laxity trace check` judges, and its answer; a legal schedule, or one but for the known bug."""
+def judged(trace: Path) -> dict[str, str]:
+    """Each claim that `laxity trace check` judges, and its answer."""
     done = subprocess.run([LAXITY, "trace", trace, "check"], capture_output=True, text=True, check=False)
-    return claims_of(done.stdout, but_for_known=but_for_known)
-
-
-def claims_of(said: str, *, but_for_known: bool) -> dict[str, str]:
-    claims = {claim: answer for answer, claim in re.findall(r"^  (yes|no)\s+([^:\n]+)", said, re.MULTILINE)}
-    violations = re.search(r"^  no +a legal schedule: (\d+) violations?\n((?: {5,}at .*\n)*)", said, re.MULTILINE)
-    if but_for_known and violations:
-        lines = violations[2].splitlines()
-        if len(lines) == int(violations[1]) <= 2 and all(KNOWN.search(line) for line in lines):
-            return claims
-    assert claims.get("a legal schedule") == "yes", said
+    claims = {claim: answer for answer, claim in re.findall(r"^  (yes|no)\s+([^:\n]+)", done.stdout, re.MULTILINE)}
+    assert claims.get("a legal schedule") == "yes", done.stdout
     return claims
-
-
-def test_only_the_known_violation_is_let_pass_and_only_where_that_is_asked_for():
-    said = (
-        "t.lxt: 9 records up to 14 s, C-EDF/CEm\n  no   a legal schedule: 1 violation\n"
-        "         at 13.9 s task4#0 completes while ready and not running\n  yes  follows C-EDF/CEm\n"
-    )
-    assert claims_of(said, but_for_known=True)["follows C-EDF/CEm"] == "yes"
-    for other, allowed in [(said, False), (said.replace("completes while", "is dispatched while"), True)]:
-        with pytest.raises(AssertionError):
-            claims_of(other, but_for_known=allowed)
 
 
 def jobs(said: str) -> list[tuple[int, int]]:
@@ -131,7 +107,7 @@ def test_tasks_run_by_the_policy_and_linux_schedules_afterwards(programs, tmp_pa
     assert len(done) == 6, said
     assert all(count > 3 and linux == 0 for count, linux in done), said
     # Zero tolerance: after each instant of the trace the links are those of the policy.
-    assert judged(tmp_path / "out" / "trace.lxt", but_for_known=True)["follows C-EDF/CEm"] == "yes"
+    assert judged(tmp_path / "out" / "trace.lxt")["follows C-EDF/CEm"] == "yes"
 
 
 # --- the lab itself ------------------------------------------------------------------------------------------------
