@@ -163,12 +163,7 @@ impl Cpu {
     ///
     /// A thread that is woken up cancels the timer of its wait. Were that the CPU's next one, Linux would set the CPU's
     /// clock anew before the thread runs, which costs a virtual machine 6 us: so another timer, `ahead`, is the next one.
-    fn wait(
-        &mut self,
-        traffic: Traffic<'_>,
-        period: Period,
-        ahead: &Timer,
-    ) -> io::Result<Option<(Outcome, Nanos)>> {
+    fn wait(&mut self, traffic: Traffic<'_>, period: Period, ahead: &Timer) -> io::Result<Option<(Outcome, Nanos)>> {
         ahead.arm(Instant(period.end.0.saturating_sub(AHEAD.0)))?;
         let Some(Exceeded { thread, at }) = self.counting.wait(traffic, period.seen, period.end)? else {
             return Ok(None);
