@@ -180,8 +180,8 @@ impl PyTrace {
     /// What filled the time of CPUs and jobs as a `pyarrow.Table`, one row an interval, ordered by beginning.
     ///
     /// Columns, null where they do not apply: from_ns, to_ns, duration_ns (int64), activity (dictionary of string:
-    /// execution, suspension, non_preemptive, lock_wait (for the scheduler's lock), bottom_half, spinning, operation,
-    /// awaiting_lock, critical_section, inheritance, or the name of an overhead), cpu (uint16), task (uint32), task_name
+    /// execution, suspension, non_preemptive, lock_wait (for the scheduler's lock), bottom_half, spinning, throttled, stolen
+    /// (the CPU, from all threads), operation, awaiting_lock, critical_section, inheritance, or the name of an overhead), cpu (uint16), task (uint32), task_name
     /// (dictionary), job (uint32), begin (dictionary: first, again, migrated, after_overhead, after_spinning), stop
     /// (dictionary: overhead, spinning, preempted, suspended, completed, trace_ended), migrated_from_cpu, gpu (uint16),
     /// engine (dictionary), device, lock, replica (uint16), owner (dictionary, `task.job`: on whose behalf an interrupt

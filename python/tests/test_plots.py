@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
@@ -158,3 +159,35 @@ def test_matplotlib_is_imported_only_for_plots():
     loaded = "'matplotlib' in sys.modules"
     code = f"import sys, laxity; assert not {loaded}; laxity.plots; assert {loaded}"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class Recorded:
+    """Of a run that watched its CPUs: 2 of the 6 ms of a job were stolen from its CPU, and 1 ms from another."""
+
+    cpus, task_names, duration_ns = 2, ["a"], 6_000_000
+
+    def intervals(self):
+        rows = [
+            {"from_ns": 0, "to_ns": 6_000_000, "activity": "execution", "cpu": 0, "task": 0},
+            {"from_ns": 2_000_000, "to_ns": 4_000_000, "activity": "stolen", "cpu": 0, "task": None},
+            {"from_ns": 5_000_000, "to_ns": 6_000_000, "activity": "stolen", "cpu": 1, "task": None},
+        ]
+        return pa.Table.from_pylist(rows)
+
+    def jobs(self):
+        return pa.table({"release_ns": [0], "deadline_ns": [5_000_000], "missed": [True], "task": [0]})
+
+
+@pytest.mark.parametrize(("rows", "drawn"), [("cpus", [(0, 2, 4), (1, 5, 6)]), ("tasks", [(0, 2, 4)])])
+def test_a_chart_shows_when_a_cpu_was_stolen(monkeypatch, rows, drawn):
+    monkeypatch.setattr(plots._gantt, "trace_of", lambda source: source)
+    monkeypatch.setattr(plots._gantt, "provenance", lambda sources: "")
+    ax = plots.gantt(Recorded(), rows=rows)
+    hatched = [one for one in ax.collections if one.get_hatch()]
+    spans = [
+        (round(path.vertices[:, 1].mean()), *(float(edge(path.vertices[:, 0])) for edge in (np.min, np.max)))
+        for one in hatched
+        for path in one.get_paths()
+    ]
+    assert spans == drawn
+    assert "CPU stolen" in [text.get_text() for text in ax.get_legend().get_texts()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -31,6 +32,8 @@ from laxity.plots._style import (
 Spans: TypeAlias = list[tuple[float, float]]
 Row: TypeAlias = Literal["cpus", "tasks"]
 
+STOLEN: dict[str, Any] = {"facecolor": "#F7E1F0", "edgecolor": "#8E1B6B", "linewidth": 0, "hatch": "\\\\\\\\"}
+
 INTERVALS_MAX = 20_000
 """A chart of more would be a smear that takes minutes to draw."""
 
@@ -49,9 +52,10 @@ def gantt(
 ) -> Axes:
     """What ran when.
 
-    With a row a CPU, colours are tasks and black is scheduler and interrupt code. An interval that is shorter than a
-    pixel is drawn as faint as it is short. With a row a task, arrows up are
-    releases, arrows down deadlines, and a red cross stands at the deadline of each job that missed it.
+    With a row a CPU, colours are tasks and black is scheduler and interrupt code; hatched is time in which a CPU was
+    stolen from all threads (`laxity run --watch-cpus`). An interval that is shorter than a pixel is drawn as faint as
+    it is short. With a row a task, arrows up are releases, arrows down deadlines, and a red cross stands at the
+    deadline of each job that missed it.
 
     Args:
         source: a trace, or a result that has one.
@@ -104,9 +108,12 @@ class _Drawing:
     def cpus(self, intervals: pa.Table, names: list[str]) -> list[Any]:
         executions: defaultdict[tuple[int, int], Spans] = defaultdict(list)
         overheads: defaultdict[int, Spans] = defaultdict(list)
+        stolen: defaultdict[int, Spans] = defaultdict(list)
         for row in intervals.to_pylist():
             if row["activity"] in OCCUPYING:
                 executions[row["cpu"], row["task"]].append(self._span(row))
+            elif row["activity"] == "stolen":
+                stolen[row["cpu"]].append(self._span(row))
             elif row["cpu"] is not None and row["activity"] != "non_preemptive":
                 overheads[row["cpu"]].append(self._span(row))
         for (cpu, task), spans in executions.items():
@@ -117,20 +124,36 @@ class _Drawing:
         handles = [Patch(label=names[task], **_look(task)) for task in tasks]
         if overheads:
             handles.append(Patch(facecolor=DARK, linewidth=0, label="scheduler, interrupts"))
-        return handles
+        return handles + self._stolen(stolen)
 
     def tasks(self, intervals: pa.Table, jobs: pa.Table) -> list[Any]:
         executions: defaultdict[int, Spans] = defaultdict(list)
-        for row in intervals.to_pylist():
+        rows = intervals.to_pylist()
+        gaps = [row for row in rows if row["activity"] == "stolen"]
+        stolen: defaultdict[int, Spans] = defaultdict(list)
+        for row in rows:
             if row["activity"] in OCCUPYING:
                 executions[row["task"]].append(self._span(row))
+                stolen[row["task"]] += [self._span(both) for gap in gaps if (both := _both(row, gap))]
         for task, spans in executions.items():
             self._bars(task, spans, facecolor=PALETTE[0], linewidth=0)
+        gap_handles = self._stolen(stolen)
         releases = self._marks(jobs, "release_ns", "^", DARK)
         deadlines = self._marks(jobs, "deadline_ns", "v", GRAY)
         missed = self._marks(jobs.filter(jobs["missed"]), "deadline_ns", "x", MISSED)
         executes = Patch(facecolor=PALETTE[0], label="executes")
-        return [executes, *_legends([(releases, "release"), (deadlines, "deadline"), (missed, "missed deadline")])]
+        return [
+            executes,
+            *gap_handles,
+            *_legends([(releases, "release"), (deadlines, "deadline"), (missed, "missed deadline")]),
+        ]
+
+    def _stolen(self, stolen: Mapping[int, Spans]) -> list[Patch]:
+        """Draws, over what jobs were said to do meanwhile, when CPUs were stolen from all threads."""
+        shown = {row: spans for row, spans in stolen.items() if spans}
+        for row, spans in shown.items():
+            self._bars(row, spans, **STOLEN)
+        return [Patch(label="CPU stolen", **STOLEN)] if shown else []
 
     def _span(self, row: dict[str, Any]) -> tuple[float, float]:
         """Left edge and width of what lies in the window."""
@@ -155,6 +178,12 @@ class _Drawing:
             times, rows, linestyle="none", marker=marker, markersize=size, color=colour, clip_on=False, **filled
         )
         return line
+
+
+def _both(execution: dict[str, Any], gap: dict[str, Any]) -> dict[str, int] | None:
+    """When the CPU of the execution was stolen during it by this gap."""
+    begin, end = max(execution["from_ns"], gap["from_ns"]), min(execution["to_ns"], gap["to_ns"])
+    return {"from_ns": begin, "to_ns": end} if execution["cpu"] == gap["cpu"] and begin < end else None
 
 
 def _look(task: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use laxity_model::{Instant, Nanos, OverheadKind, TaskId};
 
 use super::engines::EngineRow;
+use super::stolen::Stolen;
 use crate::intervals::{Activity, Timeline};
 
 /// An activity that fills a cell. Where two fill the same time of a column, the smaller is shown.
@@ -24,6 +25,8 @@ pub(super) enum Fill {
     Spinning,
     /// Best-effort jobs stand still, and no other has the CPU.
     Throttled,
+    /// The CPU, which may be the job's, carries out no thread.
+    Stolen,
     /// The task's job waits for a lock, suspended or preempted.
     AwaitingLock,
     /// The task's job is suspended.
@@ -60,9 +63,12 @@ impl Grid {
     /// The activities of every CPU.
     pub fn cpu_rows(&self, timeline: &Timeline, cpus: usize) -> Vec<Cells> {
         let mut rows = vec![Cells::new(self); cpus];
+        let stolen = Stolen::of(timeline, cpus);
         for interval in &timeline.intervals {
             if let (Some(cpu), Some(fill)) = (interval.activity.cpu(), cpu_fill(&interval.activity)) {
-                rows[cpu.index()].add(interval.from, interval.to, fill);
+                for piece in stolen.outside(interval) {
+                    rows[cpu.index()].add(piece.from, piece.to, fill);
+                }
             }
         }
         // Last: it shows where nothing else does.
@@ -87,7 +93,7 @@ impl Grid {
     }
 
     /// How every task fared.
-    pub fn task_rows(&self, timeline: &Timeline, tasks: usize) -> Vec<Cells> {
+    pub fn task_rows(&self, timeline: &Timeline, tasks: usize, cpus: usize) -> Vec<Cells> {
         let mut rows = vec![Cells::new(self); tasks];
         // Jobs of a task may overlap (a tardy one and its successor): time counts as pending once.
         let mut pending_until = vec![Instant::ZERO; tasks];
@@ -99,6 +105,7 @@ impl Grid {
             rows[task].add(from, to, Fill::Waiting);
             pending_until[task] = pending_until[task].max(to);
         }
+        let stolen = Stolen::of(timeline, cpus);
         for interval in &timeline.intervals {
             let (task, fill) = match interval.activity {
                 Activity::Execution { job, .. } => (job.task, Fill::Executing(job.task)),
@@ -107,7 +114,11 @@ impl Grid {
                 Activity::Throttled { task: Some(task), .. } => (task, Fill::Throttled),
                 _ => continue,
             };
-            rows[task.index()].move_from_waiting(interval.from, interval.to, fill);
+            let row = &mut rows[task.index()];
+            stolen.outside(interval).iter().for_each(|piece| row.move_from_waiting(piece.from, piece.to, fill));
+            if matches!(fill, Fill::Executing(_) | Fill::Spinning) {
+                stolen.during(interval).for_each(|(from, to)| row.move_from_waiting(from, to, Fill::Stolen));
+            }
         }
         // Last, because it says why a job is suspended or waits.
         for interval in &timeline.intervals {
@@ -128,6 +139,7 @@ fn cpu_fill(activity: &Activity) -> Option<Fill> {
         Activity::LockWait { .. } => Some(Fill::LockWait),
         Activity::BottomHalf { .. } => Some(Fill::BottomHalf),
         Activity::Spinning { .. } => Some(Fill::Spinning),
+        Activity::Stolen { .. } => Some(Fill::Stolen),
         Activity::Operation { .. }
         | Activity::Throttled { .. }
         | Activity::Suspension { .. }

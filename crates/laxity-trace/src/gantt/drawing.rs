@@ -17,9 +17,9 @@ const COLUMNS_MAX: usize = 1_000;
 ///
 /// ```text
 ///     p0 0 0 1 1 0 0          the task that executes (0-9, a-z, then *), . idle, ! overhead, = waiting for the lock,
-///                             " top half, _ bottom half on the CPU's stack, @ a job that spins
+///                             " top half, _ bottom half on the CPU's stack, @ a job that spins, / stolen
 ///     e0 . . . 0 . .          the task whose operation runs on the execution engine of GPU 0; c and d: copy engines
-///     t0 # # . . # #          # executes, @ spins, . pending and waiting, - suspended, ? waiting for a lock,
+///     t0 # # . . # #          # executes, @ spins, / its CPU is stolen, . pending and waiting, - suspended, ? waiting for a lock,
 ///     t1     # #              blank: no job is pending
 /// ```
 ///
@@ -52,7 +52,7 @@ pub fn drawing(header: &TraceHeader, records: &[Record], step: Nanos, rows: Rows
         }
     }
     if rows.tasks() {
-        for (index, cells) in grid.task_rows(&timeline, header.tasks.len()).iter().enumerate() {
+        for (index, cells) in grid.task_rows(&timeline, header.tasks.len(), header.cpus).iter().enumerate() {
             row(&mut out, 't', index, cells, grid.columns, task_symbol);
         }
     }
@@ -77,6 +77,7 @@ fn cpu_symbol(fill: Fill) -> char {
         Fill::BottomHalf => '_',
         Fill::Spinning => '@',
         Fill::Throttled => 'x',
+        Fill::Stolen => '/',
         Fill::AwaitingLock | Fill::Suspended | Fill::Waiting | Fill::Idle => '.',
     }
 }
@@ -86,6 +87,7 @@ fn task_symbol(fill: Fill) -> char {
         Fill::Executing(_) => '#',
         Fill::Spinning => '@',
         Fill::Throttled => 'x',
+        Fill::Stolen => '/',
         Fill::AwaitingLock => '?',
         Fill::Suspended => '-',
         Fill::Waiting => '.',

@@ -5,6 +5,7 @@ mod axis;
 mod cells;
 mod drawing;
 mod engines;
+mod stolen;
 mod svg;
 mod text;
 

@@ -83,6 +83,12 @@ pub enum Activity {
         /// Because of which task.
         task: Option<TaskId>,
     },
+    /// The CPU carried out no thread: hypervisor, firmware or interrupts had it. Overlaps what jobs were said to do there, and
+    /// no other span in which it was stolen.
+    Stolen {
+        /// Which.
+        cpu: CpuId,
+    },
     /// An operation occupied an engine of a GPU.
     Operation {
         /// The GPU.
@@ -174,8 +180,8 @@ impl Interval {
 }
 
 impl Activity {
-    /// The name in tables: `execution`, the overhead's name, `lock_wait`, `bottom_half`, `spinning`, `throttled`, `operation`,
-    /// `suspension`, `non_preemptive`, `awaiting_lock`, `critical_section`, `inheritance`.
+    /// The name in tables: `execution`, the overhead's name, `lock_wait`, `bottom_half`, `spinning`, `throttled`, `stolen`,
+    /// `operation`, `suspension`, `non_preemptive`, `awaiting_lock`, `critical_section`, `inheritance`.
     pub const fn name(&self) -> &'static str {
         match self {
             Activity::Execution { .. } => "execution",
@@ -184,6 +190,7 @@ impl Activity {
             Activity::BottomHalf { .. } => "bottom_half",
             Activity::Spinning { .. } => "spinning",
             Activity::Throttled { .. } => "throttled",
+            Activity::Stolen { .. } => "stolen",
             Activity::Operation { .. } => "operation",
             Activity::Suspension { .. } => "suspension",
             Activity::NonPreemptive { .. } => "non_preemptive",
@@ -202,6 +209,7 @@ impl Activity {
             | Activity::BottomHalf { cpu, .. }
             | Activity::Spinning { cpu, .. }
             | Activity::Throttled { cpu, .. }
+            | Activity::Stolen { cpu }
             | Activity::NonPreemptive { cpu, .. } => Some(cpu),
             Activity::Operation { .. }
             | Activity::Suspension { .. }
@@ -225,7 +233,8 @@ impl Activity {
             Activity::Overhead { .. }
             | Activity::LockWait { .. }
             | Activity::BottomHalf { .. }
-            | Activity::Throttled { .. } => None,
+            | Activity::Throttled { .. }
+            | Activity::Stolen { .. } => None,
         }
     }
 

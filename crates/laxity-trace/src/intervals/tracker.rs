@@ -30,6 +30,8 @@ pub struct Tracker<'a> {
     jobs: BTreeMap<JobId, JobHistory>,
     /// Of each CPU, since when it is throttled, and because of which task.
     throttled: Vec<Option<(Instant, Option<TaskId>)>>,
+    /// Of each CPU, until when it was stolen last.
+    stolen: Vec<Instant>,
     now: Instant,
     complete: bool,
 }
@@ -55,6 +57,7 @@ impl<'a> Tracker<'a> {
             dispatches: vec![Dispatch { begin: Begin::First, held: None }; header.cpus],
             jobs: BTreeMap::new(),
             throttled: vec![None; header.cpus],
+            stolen: vec![Instant::ZERO; header.cpus],
             now: Instant::ZERO,
             complete: false,
         }
@@ -101,6 +104,7 @@ impl<'a> Tracker<'a> {
         }
         push_pauses(at, pauses, intervals);
         self.throttle(event, intervals);
+        self.steal(event, intervals);
         Ok(self.note(at, event))
     }
 
@@ -152,6 +156,15 @@ impl<'a> Tracker<'a> {
             }
             Event::Unthrottle { cpu, .. } => self.end_throttling(cpu, intervals),
             _ => {}
+        }
+    }
+
+    /// A CPU was stolen until now. A record that reaches back into the time of another is cut: that time was told.
+    fn steal(&mut self, event: Event, intervals: &mut Vec<Interval>) {
+        if let Event::Stolen { cpu, duration } = event {
+            let until = std::mem::replace(&mut self.stolen[cpu.index()], self.now);
+            let from = Instant(self.now.0.saturating_sub(duration.0));
+            push(intervals, from.max(until), self.now, Activity::Stolen { cpu });
         }
     }
 

@@ -71,6 +71,11 @@ impl Track {
         Track(16 + u64::from(cpu.0))
     }
 
+    /// When a CPU was stolen: on a track of its own, as a slice would overlap those of interrupts.
+    fn stolen(cpu: CpuId) -> Track {
+        Track((1 << 17) + u64::from(cpu.0))
+    }
+
     /// A task's thread.
     pub fn task(task: TaskId) -> Track {
         Track((1 + u64::from(task.0)) << 32)
@@ -196,6 +201,15 @@ impl<W: io::Write> PacketWriter<W> {
         if self.introduced.insert(track) {
             let descriptor = TrackDescriptor { name: Some(kind.name().to_owned()), ..TrackDescriptor::default() };
             self.track(track, Some(Track::task(task)), descriptor)?;
+        }
+        Ok(track)
+    }
+
+    /// The track of the time in which a CPU was stolen, introduced on its first use.
+    pub fn stolen(&mut self, cpu: CpuId) -> io::Result<Track> {
+        let track = Track::stolen(cpu);
+        if self.introduced.insert(track) {
+            self.member(track, Track::OVERHEADS, format!("{cpu} stolen"), i32::from(cpu.0))?;
         }
         Ok(track)
     }

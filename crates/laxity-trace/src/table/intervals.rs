@@ -16,7 +16,7 @@ pub struct IntervalRow<'a> {
     /// How long it lasted.
     pub duration_ns: u64,
     /// What it was: `execution`, `suspension`, `non_preemptive`, `lock_wait` (for the scheduler's lock), `bottom_half`,
-    /// `spinning`, `operation` (on an engine), `awaiting_lock`, `critical_section`, `inheritance`, or the name of an
+    /// `spinning`, `throttled`, `stolen` (the CPU, from all threads), `operation` (on an engine), `awaiting_lock`, `critical_section`, `inheritance`, or the name of an
     /// overhead.
     pub activity: &'static str,
     /// Where.
@@ -122,6 +122,7 @@ fn row<'a>(header: &'a TraceHeader, interval: &Interval) -> IntervalRow<'a> {
         Activity::Overhead { .. }
         | Activity::LockWait { .. }
         | Activity::BottomHalf { .. }
+        | Activity::Stolen { .. }
         | Activity::Spinning { .. }
         | Activity::Suspension { .. }
         | Activity::NonPreemptive { .. } => row,

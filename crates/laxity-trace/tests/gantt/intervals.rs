@@ -168,7 +168,7 @@ fn records_of_another_header_are_refused() {
 /// Any event over a few CPUs and jobs, legal or not.
 fn any_event() -> impl Strategy<Value = Event> {
     let ids = (0u16..3, 0u32..3, 0u32..3, prop_oneof![0u64..50, Just(u64::MAX)]);
-    (0usize..33, ids).prop_map(|(which, (cpu, task, index, time))| {
+    (0usize..34, ids).prop_map(|(which, (cpu, task, index, time))| {
         let (to, small, cpu, job, duration) = (CpuId(2 - cpu), cpu, CpuId(cpu), job(task, index), Nanos(time));
         let (gpu, engine, device) = (GpuId(small % 2), Engine::ALL[task as usize], DeviceId(small));
         let (lock, replica, edge, tokens) = (LockId(small), ReplicaId(small % 2), EdgeId(0), task);
@@ -204,7 +204,8 @@ fn any_event() -> impl Strategy<Value = Event> {
             29 => Event::Consume { job, edge, tokens },
             30 => Event::SpinBegin { cpu, job },
             31 => Event::SpinEnd { cpu, job },
-            _ => Event::Replenish { task: job.task, budget: duration, deadline: Instant(time) },
+            32 => Event::Replenish { task: job.task, budget: duration, deadline: Instant(time) },
+            _ => Event::Stolen { cpu, duration },
         }
     })
 }
@@ -244,8 +245,8 @@ pub fn any_header() -> laxity_trace::TraceHeader {
 }
 
 proptest! {
-    /// Whatever the records say: no panic, nothing empty or beyond the end, and no two of execution, spinning and bottom
-    /// halves at once on a CPU.
+    /// Whatever the records say: no panic, nothing empty or beyond the end, no two of execution, spinning and bottom
+    /// halves at once on a CPU, and none that is stolen twice at once.
     #[test]
     fn a_cpu_never_executes_two_things_at_once(records in any_records()) {
         let timeline = Timeline::of(&any_header(), &records).expect("CPUs, tasks and times fit the header");
@@ -272,6 +273,12 @@ proptest! {
                     prop_assert!(one.2 <= other.1 || other.2 <= one.1, "{one:?} overlaps {other:?}");
                 }
             }
+        }
+        let stolen = |i: &&Interval| matches!(i.activity, Activity::Stolen { .. });
+        let mut stolen: Vec<_> = timeline.intervals.iter().filter(stolen).map(|i| (i.activity.cpu(), i.from, i.to)).collect();
+        stolen.sort();
+        for pair in stolen.windows(2) {
+            prop_assert!(pair[0].0 != pair[1].0 || pair[0].2 <= pair[1].1, "{pair:?} overlap");
         }
         let pieces: u64 = executions(&timeline).iter().map(|piece| piece.duration().0).sum();
         prop_assert_eq!(pieces, timeline.jobs.iter().map(|history| history.executed.0).sum::<u64>());

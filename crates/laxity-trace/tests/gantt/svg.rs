@@ -63,7 +63,7 @@ fn texts(picture: &str) -> Vec<Text> {
 }
 
 /// The horizontal extent of the bars whose tooltip starts with `what`.
-fn bars(picture: &str, what: &str) -> Vec<(f64, f64)> {
+pub fn bars(picture: &str, what: &str) -> Vec<(f64, f64)> {
     let value = |element: &str, name: &str| -> Option<f64> {
         element.split(&format!(" {name}=\"")).nth(1)?.split('"').next()?.parse().ok()
     };

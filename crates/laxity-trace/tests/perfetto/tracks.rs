@@ -182,6 +182,18 @@ fn a_cache_refill_is_an_instant_with_its_duration() {
     assert_eq!(instant.facts["duration_ns"], Value::Unsigned(200_000));
 }
 
+/// As the record comes when the time is over, it may begin before an overhead that was told earlier: on a track of its own it
+/// cuts none.
+#[test]
+fn the_time_in_which_a_cpu_was_stolen_is_a_slice_on_its_own_track() {
+    let header = header("stolen", 2, &[("t", 10, 40)]);
+    let stolen = Event::Stolen { cpu: CpuId(1), duration: span(7) };
+    let records = [overhead(5, 1, OverheadKind::Tick, 1), record(10, stolen), end(20)];
+    let seen = seen(&header, &records);
+    assert_eq!(on(&seen, "stolen/overheads, G-EDF/CEm/cpu1 stolen"), [(3, BEGIN, "stolen"), (10, END, "")]);
+    assert_eq!(on(&seen, "stolen/overheads, G-EDF/CEm/cpu1").len(), 2, "the tick alone");
+}
+
 #[test]
 fn a_record_that_does_not_fit_is_refused_and_the_export_can_go_on() {
     let header = figure_1_header();

@@ -9,7 +9,10 @@ use super::dense::{Merged, Span, merge};
 use super::join::{Joined, join};
 use super::layout::{Layout, Row};
 use super::legend::{Legend, Sign};
-use super::palette::{BOTTOM_HALF_PATTERN, LOCK_FILL, RED, SPINNING_PATTERN, TOP_HALF_PATTERN, overhead_fill, text_on};
+use super::palette::{
+    BOTTOM_HALF_PATTERN, LOCK_FILL, RED, SPINNING_PATTERN, STOLEN, STOLEN_FILL, STOLEN_PATTERN, TOP_HALF_PATTERN,
+    overhead_fill, text_on,
+};
 use super::{Chart, interrupts, job_label, marks};
 use crate::intervals::{Activity, Begin, Interval, Source, Stop};
 
@@ -28,6 +31,7 @@ enum Fill {
     TopHalf(Option<TaskId>),
     Overhead(OverheadKind),
     LockWait,
+    Stolen,
 }
 
 /// Draws every CPU's row, migrations and inter-processor interrupts; and the jobs' marks, if there are no task rows.
@@ -61,7 +65,8 @@ fn draw_row(
     tooltips: bool,
     legend: &mut Legend,
 ) {
-    let bars: Vec<(Joined, Span<Fill>)> = join(&chart.layout, intervals)
+    let pieces: Vec<Interval> = intervals.iter().flat_map(|interval| chart.stolen.outside(interval)).collect();
+    let bars: Vec<(Joined, Span<Fill>)> = join(&chart.layout, &pieces)
         .into_iter()
         .filter_map(|joined| Some((joined, span(chart, &joined.interval)?)))
         .collect();
@@ -80,6 +85,10 @@ fn draw_row(
             Fill::Task(task) => {
                 legend.signs.insert(Sign::Merged);
                 legend.task_fill(task)
+            }
+            Fill::Stolen => {
+                legend.signs.insert(Sign::Stolen);
+                STOLEN.to_owned()
             }
             _ => {
                 legend.signs.insert(Sign::MergedOverhead);
@@ -118,6 +127,7 @@ fn span(chart: &Chart<'_>, interval: &Interval) -> Option<Span<Fill>> {
         Activity::Overhead { kind: OverheadKind::TopHalf, source, .. } => Fill::TopHalf(owner(source)),
         Activity::Overhead { kind, .. } => Fill::Overhead(kind),
         Activity::LockWait { .. } => Fill::LockWait,
+        Activity::Stolen { .. } => Fill::Stolen,
         Activity::Operation { .. }
         | Activity::Throttled { .. }
         | Activity::Suspension { .. }
@@ -176,6 +186,10 @@ fn draw_bar(
         Fill::LockWait => {
             legend.signs.insert(Sign::LockWait);
             canvas.bar(area, LOCK_FILL, tooltip);
+        }
+        Fill::Stolen => {
+            legend.signs.insert(Sign::Stolen);
+            canvas.hatched_bar(area, (STOLEN_FILL, STOLEN_PATTERN), tooltip);
         }
     }
 }

@@ -19,11 +19,11 @@ pub struct Joined {
 
 /// The intervals of a row, ordered by their beginning, with the pieces of a dispatch joined where the overhead between
 /// them is narrower than a pixel: a tick every millisecond would otherwise cut every bar into slices.
-pub fn join(layout: &Layout, intervals: &[&Interval]) -> Vec<Joined> {
+pub fn join(layout: &Layout, intervals: &[Interval]) -> Vec<Joined> {
     let mut joined: Vec<Joined> = Vec::new();
     // The last execution; overheads may stand between it and its continuation.
     let mut last = None;
-    for &interval in intervals {
+    for interval in intervals {
         if let Activity::Execution { begin, .. } = interval.activity {
             let previous = last.and_then(|position: usize| joined.get_mut(position));
             if let Some(previous) = previous.filter(|previous| {

@@ -5,7 +5,8 @@
 //! print. Misses, overheads and preemptions also have shapes of their own.
 //!
 //! Top halves, bottom halves on a CPU's stack or in an interrupt thread, and spinning are no execution of the job that
-//! they are for: they have the colour of its task under a pattern.
+//! they are for: they have the colour of its task under a pattern. Time in which a CPU was stolen from all threads cuts the bars
+//! of the jobs that were there.
 
 mod canvas;
 mod cpus;
@@ -29,6 +30,7 @@ use self::layout::Layout;
 use self::legend::Legend;
 use self::locks::Held;
 use super::engines::{EngineRow, engine_rows};
+use super::stolen::Stolen;
 use super::{GanttError, Rows, Window, caption, gpu_management};
 use crate::intervals::{Activity, Interval, Timeline};
 use crate::{Origin, Record, TraceHeader};
@@ -69,7 +71,8 @@ pub fn svg(header: &TraceHeader, records: &[Record], options: &SvgOptions) -> Re
     let engines = if options.rows.cpus() { engine_rows(header) } else { Vec::new() };
     let held = Held::of(&timeline, (from, to), header.tasks.len());
     let layout = Layout::new(header, options, (from, to), &engines, &held.lanes());
-    let chart = Chart { header, timeline: &timeline, layout, engines, held };
+    let stolen = Stolen::of(&timeline, header.cpus);
+    let chart = Chart { header, timeline: &timeline, layout, engines, held, stolen };
     let mut canvas = Canvas::new();
     let mut legend = Legend::default();
     layout::draw_frame(&mut canvas, &chart);
@@ -101,6 +104,7 @@ struct Chart<'a> {
     layout: Layout,
     engines: Vec<EngineRow>,
     held: Held,
+    stolen: Stolen,
 }
 
 impl Chart<'_> {

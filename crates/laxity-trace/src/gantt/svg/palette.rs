@@ -9,6 +9,11 @@ const OKABE_ITO: [&str; 7] = ["#56B4E9", "#D55E00", "#F0E442", "#0072B2", "#E69F
 /// Missed deadlines.
 pub const RED: &str = "#C00000";
 
+/// A CPU that carries out no thread: a colour that no task has.
+pub const STOLEN: &str = "#8E1B6B";
+/// The same, below [`STOLEN_PATTERN`].
+pub const STOLEN_FILL: &str = "#F7E1F0";
+
 /// A colour for `task`: one of Okabe and Ito's for the first seven, then generated ones that go around the colour
 /// circle by the golden angle and through three levels of brightness.
 pub fn task_colour(task: TaskId) -> String {
@@ -89,6 +94,8 @@ pub const fn overhead_fill(kind: OverheadKind) -> &'static str {
 pub const TOP_HALF_PATTERN: &str = "url(#top-half)";
 /// The pattern of a bottom half, over its owner's colour.
 pub const BOTTOM_HALF_PATTERN: &str = "url(#bottom-half)";
+/// The pattern of a stolen CPU, over [`STOLEN_FILL`].
+pub const STOLEN_PATTERN: &str = "url(#stolen)";
 /// The pattern of spinning, over the task's colour.
 pub const SPINNING_PATTERN: &str = "url(#spinning)";
 
@@ -116,6 +123,7 @@ pub fn patterns() -> Definitions {
         .add(overlay("top-half", "M1,0 L1,3 M0,1 L3,1", 3))
         .add(overlay("bottom-half", "M-1,1 L1,-1 M0,6 L6,0 M5,7 L7,5", 6))
         .add(overlay("spinning", "M1.2,2 L2.8,2 M3.7,4.5 L5.3,4.5", 5))
+        .add(hatching("stolen", "M-1,5 L1,7 M0,0 L6,6 M5,-1 L7,1", 6, STOLEN))
         .add(lines("diagonal", "M-1,1 L1,-1 M0,4 L4,0 M3,5 L5,3"))
         .add(lines("horizontal", "M0,2 L4,2"))
         .add(lines("vertical", "M2,0 L2,4"))
@@ -125,12 +133,16 @@ pub fn patterns() -> Definitions {
 
 /// Lines without a background: the bar below shows between them.
 fn overlay(id: &str, lines: &str, size: u32) -> Pattern {
+    hatching(id, lines, size, "#202020")
+}
+
+fn hatching(id: &str, lines: &str, size: u32, colour: &str) -> Pattern {
     Pattern::new()
         .set("id", id)
         .set("width", size)
         .set("height", size)
         .set("patternUnits", "userSpaceOnUse")
-        .add(Path::new().set("d", lines).set("stroke", "#202020").set("stroke-width", 1.2).set("fill", "none"))
+        .add(Path::new().set("d", lines).set("stroke", colour).set("stroke-width", 1.2).set("fill", "none"))
 }
 
 fn pattern(id: &str) -> Pattern {

@@ -8,7 +8,9 @@ use super::dense::{Merged, Span, merge};
 use super::join::{Joined, join};
 use super::layout::Row;
 use super::legend::{Legend, Sign};
-use super::palette::{BOTTOM_HALF_PATTERN, RED, SPINNING_PATTERN, owner_colour, task_colour, text_on};
+use super::palette::{
+    BOTTOM_HALF_PATTERN, RED, SPINNING_PATTERN, STOLEN_FILL, STOLEN_PATTERN, owner_colour, task_colour, text_on,
+};
 use super::{Chart, marks};
 use crate::intervals::{Activity, Interval};
 
@@ -73,7 +75,8 @@ fn draw_row(
     legend: &mut Legend,
 ) {
     let colour = task_colour(task);
-    let bars: Vec<(Interval, Span<TaskId>)> = join(&chart.layout, intervals)
+    let pieces: Vec<Interval> = intervals.iter().flat_map(|interval| chart.stolen.outside(interval)).collect();
+    let bars: Vec<(Interval, Span<TaskId>)> = join(&chart.layout, &pieces)
         .into_iter()
         .filter_map(|Joined { interval, .. }| Some((interval, chart.layout.span(interval.from, interval.to)?)))
         .map(|(interval, (x0, x1))| (interval, Span { x0, x1, fill: task }))
@@ -84,6 +87,7 @@ fn draw_row(
         legend.signs.insert(Sign::Merged);
         canvas.fill(Layer::Bars, strip.area(row), &colour);
     }
+    draw_stolen(canvas, chart, row, intervals, legend);
     for position in wide {
         let (interval, span) = bars[position];
         let Some(cpu) = interval.activity.cpu() else { continue };
@@ -103,6 +107,16 @@ fn draw_row(
             let (fill, halo) = if hatched.is_some() { (INK, true) } else { (text_on(&colour), false) };
             let style = TextStyle { size, fill, anchor: "middle", halo, ..TextStyle::default() };
             canvas.text(Layer::Text, area.x + area.width / 2.0, row.text_line(size) - 0.8, &label, style);
+        }
+    }
+}
+
+/// The time in which a job had a CPU that carried out no thread, where that can be seen.
+fn draw_stolen(canvas: &mut Canvas, chart: &Chart<'_>, row: &Row, intervals: &[&Interval], legend: &mut Legend) {
+    for (from, to) in intervals.iter().flat_map(|interval| chart.stolen.during(interval)) {
+        if let Some((x0, x1)) = chart.layout.span(from, to).filter(|(x0, x1)| x1 - x0 >= 1.0) {
+            legend.signs.insert(Sign::Stolen);
+            canvas.hatched_bar(row.area(x0, x1), (STOLEN_FILL, STOLEN_PATTERN), "");
         }
     }
 }

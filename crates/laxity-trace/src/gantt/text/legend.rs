@@ -18,6 +18,7 @@ pub enum Sign {
     Interrupt,
     Spinning,
     Throttled,
+    Stolen,
     AwaitingLock,
     Holds,
     Inherits,
@@ -45,6 +46,7 @@ impl Legend {
             Fill::LockWait => glyphs.lock_wait,
             Fill::Spinning => glyphs.spinning,
             Fill::Throttled => glyphs.throttled,
+            Fill::Stolen => glyphs.stolen,
             Fill::AwaitingLock | Fill::Suspended | Fill::Waiting | Fill::Idle => glyphs.idle,
         }
     }
@@ -61,6 +63,7 @@ impl Legend {
             Fill::TopHalf => self.signs.insert(Sign::TopHalf),
             Fill::Spinning => self.signs.insert(Sign::Spinning),
             Fill::Throttled => self.signs.insert(Sign::Throttled),
+            Fill::Stolen => self.signs.insert(Sign::Stolen),
             Fill::AwaitingLock => self.signs.insert(Sign::AwaitingLock),
             _ => false,
         };
@@ -106,6 +109,7 @@ impl Sign {
             Sign::Interrupt => (glyphs.interrupt, "interrupt"),
             Sign::Spinning => (glyphs.spinning, "spins"),
             Sign::Throttled => (glyphs.throttled, "throttled"),
+            Sign::Stolen => (glyphs.stolen, "CPU stolen"),
             Sign::AwaitingLock => (glyphs.awaiting_lock, "waits for a lock"),
             Sign::Holds => (glyphs.holds, "holds a lock"),
             Sign::Inherits => (glyphs.inherits, "inherits a priority"),

@@ -93,7 +93,7 @@ pub fn text(header: &TraceHeader, records: &[Record], options: &TextOptions) -> 
         }
         let jobs = marks.jobs(&timeline, header);
         let locks = marks.locks(&timeline, header.tasks.len(), &mut legend);
-        for (index, cells) in grid.task_rows(&timeline, header.tasks.len()).iter().enumerate() {
+        for (index, cells) in grid.task_rows(&timeline, header.tasks.len(), header.cpus).iter().enumerate() {
             let line: String = (0..grid.columns).map(|column| legend.task(cells.dominant(column), glyphs)).collect();
             push_line(&mut out, &names.tasks[index], names.width, &line);
             push_marks(&mut out, names.width, &jobs[index]);

@@ -142,10 +142,6 @@ impl<'a, W: io::Write> Exporter<'a, W> {
                 let facts = task.map(|name| fact(Fact::Task, Value::Text(name))).into_iter().collect();
                 self.packets.event(at, Track::cpu(cpu), What::Instant(name, Category::Memory), facts)
             }
-            Event::Stolen { cpu, duration } => {
-                let facts = vec![fact(Fact::DurationNs, Value::Unsigned(duration.0))];
-                self.packets.event(at, Track::cpu(cpu), What::Instant(Name::Stolen, Category::Interrupt), facts)
-            }
             Event::EngineRate { gpu, engine, rate } => {
                 let percent = ((u128::from(rate) * 100) >> 32) as u64;
                 let facts = vec![fact(Fact::RatePercent, Value::Unsigned(percent))];
@@ -171,6 +167,7 @@ impl<'a, W: io::Write> Exporter<'a, W> {
             // Written as intervals; the mapping shows in the switches.
             Event::Overhead { .. }
             | Event::LockWait { .. }
+            | Event::Stolen { .. }
             | Event::NonPreemptiveBegin { .. }
             | Event::NonPreemptiveEnd { .. }
             | Event::Link { .. }

@@ -44,6 +44,7 @@ impl<W: io::Write> Exporter<'_, W> {
                 let facts = source.map(|source| self.source_facts(source)).unwrap_or_default();
                 Slice { facts, ..Slice::new(Track::cpu(cpu), Name::Overhead(kind), Category::Overhead) }
             }
+            Activity::Stolen { cpu } => Slice::new(self.packets.stolen(cpu)?, Name::Stolen, Category::Interrupt),
             Activity::LockWait { cpu } => Slice::new(Track::cpu(cpu), Name::LockWait, Category::Overhead),
             Activity::BottomHalf { cpu, source } => {
                 let name = Name::Overhead(OverheadKind::BottomHalf);
