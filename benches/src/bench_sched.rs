@@ -141,11 +141,12 @@ fn report(rounds: &[Round]) {
     };
     println!(
         "sched release_ratio_fifo={:.2} release_p99_ratio_fifo={:.2} decision_us={:.2} preemption_us={:.2} \
-         tasks100_ratio={:.2}",
+         preemption_ratio_fifo={:.2} tasks100_ratio={:.2}",
         ratio(OURS, FIFO, 0),
         ratio(OURS, FIFO, 1),
         of(&|round| round.decisions.release),
         of(&|round| round.preemptions[1]),
+        of(&|round| round.preemptions[1] / round.preemptions[0]),
         ratio(CROWD, OURS, 0),
     );
 }
