@@ -12,6 +12,7 @@ use laxity_policy::lock::Damaged;
 
 use crate::config::Config;
 use crate::memory::Memory;
+use crate::step;
 
 /// The policy of a cluster: the simulator's.
 pub(crate) type Policy = EventDriven<BinomialHeap>;
@@ -53,6 +54,7 @@ impl ClusterCache {
     pub fn publish(&mut self, memory: &Memory, cluster: usize, version: u64) {
         let next = version.wrapping_add(1);
         self.write(memory, cluster, next);
+        step::point();
         // Before this store nothing has happened; after it everything has.
         memory.version(cluster).store(next, Ordering::Release);
         self.version = Some(next);

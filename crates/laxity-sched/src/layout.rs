@@ -13,7 +13,7 @@ use laxity_sys::mutex;
 use laxity_sys::segment::Format;
 
 /// What a segment must be to hold a system.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxsched", version: 3 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxsched", version: 4 };
 
 /// The longest name of a task, in bytes.
 pub const NAME_MAX: usize = 64;
@@ -74,6 +74,8 @@ pub(crate) struct TaskWords {
     pub gate: usize,
     /// The error with which Linux refused last, else 0: 32 bits.
     pub refused: usize,
+    /// Whether its job, which is suspended, has no budget left, while its thread would go on: 32 bits.
+    pub throttled: usize,
     /// Non-preemptive sections that the thread is in, and whether it is to give up its CPU after them: 32 bits each.
     pub sections: usize,
     /// Whether its job gave itself the top priority, which locks do not change: 32 bits.
@@ -139,6 +141,7 @@ impl Layout {
             is_due: shared + 24,
             claim: shared + 28,
             request: shared + 32,
+            throttled: shared + 36,
             sections: own,
             above: own + 4,
             job: own + 8,

@@ -17,6 +17,7 @@
 mod cluster_cache;
 mod config;
 mod decision;
+mod delegate;
 mod details;
 mod layout;
 mod lock_request;
@@ -29,10 +30,12 @@ mod priorities;
 mod program;
 mod registration;
 mod registry;
+mod sections;
 mod service;
 mod shared;
 mod snapshot;
 mod state_lock;
+mod step;
 mod system;
 mod task;
 
@@ -40,14 +43,17 @@ mod task;
 mod conformance_tests;
 #[cfg(test)]
 mod repair_tests;
+#[cfg(test)]
+mod simulation;
 
 pub use config::{BASE_PRIORITY, CLUSTERS_MAX, Carry, Config, ConfigError, LOCKS_MAX, Rule, TASKS_MAX, parse_clusters};
 pub use decision::{Carried, Change, Decision, Grant, Link, Watch};
+pub use delegate::Delegate;
 /// What a lock of a system is.
 pub use laxity_policy::lock::{Config as LockConfig, Progress as LockProgress};
 pub use layout::NAME_MAX;
 pub use lock_request::LockRequest;
-pub use program::{Program, ProgramError};
+pub use program::{Program, ProgramError, ProgramReport};
 pub use registry::{Registry, RegistryError, SystemError};
 pub use service::{ABOVE_ALL, BELOW_ALL, Service, Urgency};
 pub use snapshot::{Snapshot, TaskSnapshot, TaskState};

@@ -4,12 +4,13 @@ use std::sync::atomic::Ordering;
 
 use laxity_model::{LockId, Nanos, ReplicaId};
 use laxity_policy::lock::{self, Event};
+use laxity_sys::clock;
 use laxity_sys::futex::Ended;
-use laxity_sys::{clock, futex};
 
 use crate::decision::Watch;
 use crate::locks::{LocksGuard, WAITING, granted};
 use crate::state_lock::StateError;
+use crate::step::{self, Sleep};
 use crate::task::{LOOK_AGAIN, Phase, Task, TaskError};
 
 /// A request for a lock.
@@ -70,7 +71,8 @@ impl Task {
             if let Some(replica) = granted(word.load(Ordering::SeqCst)) {
                 break replica;
             }
-            if futex::wait(word, WAITING, clock::now().saturating_add(patience)) == Ended::TimedOut {
+            let until = clock::now().saturating_add(patience);
+            if step::sleep(task, Sleep::Request, word, WAITING, until) == Ended::TimedOut {
                 self.look_for_ended_holders(lock)?;
                 // A look takes the state lock and reads all that wait: a hundred waiters that look every 10 ms keep a CPU
                 // busy, so that more wait. Ends of threads and processes are noticed otherwise, as a rule.

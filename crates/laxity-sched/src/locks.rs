@@ -14,7 +14,7 @@ use std::sync::{MutexGuard, PoisonError};
 use laxity_model::{Instant, LockId, ReplicaId, TaskId};
 use laxity_policy::cpu::{Priority, Standing};
 use laxity_policy::lock::{Action, Event};
-use laxity_sys::{clock, futex, mutex};
+use laxity_sys::{clock, mutex};
 use smallvec::SmallVec;
 
 use crate::cluster_cache::ClusterCache;
@@ -23,6 +23,7 @@ use crate::decision::{Change, Decision, Grant};
 use crate::locks_cache::LocksCache;
 use crate::shared::Shared;
 use crate::state_lock::{ClusterGuard, StateError};
+use crate::step::{self, Sleep};
 
 /// Of the word of a request: its thread waits, or may have to. Without a request the word is 0; with a replica, more.
 pub(crate) const WAITING: u32 = 1;
@@ -68,6 +69,7 @@ impl Shared {
     /// [`StateError`].
     pub fn lock_locks(&self) -> Result<LocksGuard<'_>, StateError> {
         let index = self.locks_index();
+        step::point();
         let mutex = self.spin_then_lock(index).map_err(StateError::System)?;
         let cache = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
         let version = self.version(index).load(Ordering::Acquire);
@@ -198,7 +200,9 @@ impl LocksGuard<'_> {
     /// [`StateError`].
     pub fn publish(mut self, caller: Option<TaskId>) -> Result<Outcome, StateError> {
         let version = self.version;
+        step::point();
         self.cache.publish(self.shared, version);
+        step::point();
         let decisions = self.deliver(caller)?;
         Ok(Outcome { at: self.now, grants: std::mem::take(&mut self.grants), decisions })
     }
@@ -278,8 +282,10 @@ impl LocksGuard<'_> {
         }
         // The lock that was granted last.
         if let Some((_, replica)) = arbiter.holds(task).last() {
+            step::point();
             request.store(WAITING + 1 + u32::from(replica.0), Ordering::SeqCst);
-            futex::wake_all(request);
+            step::point();
+            step::wake(task, Sleep::Request, request);
         }
     }
 }

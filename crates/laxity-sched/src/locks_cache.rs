@@ -8,6 +8,7 @@ use laxity_policy::lock::{Action, Arbiter, Damaged};
 use crate::config::Config;
 use crate::memory::Memory;
 use crate::service::{SAVED, Service, Serving};
+use crate::step;
 
 /// The state as a process knows it, and room to work.
 #[derive(Debug)]
@@ -41,6 +42,7 @@ impl LocksCache {
     pub fn publish(&mut self, memory: &Memory, version: u64) {
         let next = version.wrapping_add(1);
         self.write(memory, next);
+        step::point();
         memory.version(memory.locks_index()).store(next, Ordering::Release);
         self.version = Some(next);
     }

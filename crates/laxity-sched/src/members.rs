@@ -20,6 +20,7 @@ use crate::layout::{FORMAT, HOME};
 use crate::registry::{RegistryError, SystemError, describe};
 use crate::shared::Shared;
 use crate::state_lock::{ClusterGuard, StateError};
+use crate::step;
 
 impl Kind for Shared {
     const PREFIX: &'static str = "laxity-sched.";
@@ -90,6 +91,7 @@ impl Shared {
                 // While the number is still its own. A thread that ends from here on is found the next time.
                 self.unlock_all_if(task, || self.has_ended(task) || is_replaced())?;
             }
+            step::point();
             let mut state = self.lock(cluster)?;
             if !state.cache.is_member(task) {
                 continue;

@@ -11,6 +11,7 @@ use laxity_sys::segment::Segment;
 
 use crate::config::Config;
 use crate::layout::{ClusterWords, Layout, NAME_MAX, TaskWords};
+use crate::step;
 use crate::task::Parameters;
 
 /// The memory of a system. Other processes write to it, so every number that is read from it is checked.
@@ -80,6 +81,7 @@ impl Memory {
         let copy = self.cluster_words(index).copy(version);
         fence(Ordering::Release);
         self.segment.u64(copy).store(numbers.len() as u64, Ordering::Relaxed);
+        step::point();
         for (word, &number) in self.segment.u64s(copy + 8, numbers.len()).iter().zip(numbers) {
             word.store(number, Ordering::Relaxed);
         }
@@ -135,6 +137,16 @@ impl Memory {
         self.segment.u32(self.task(task).is_due)
     }
 
+    /// Whether the suspended job of `task` has no budget left.
+    pub fn is_throttled(&self, task: TaskId) -> bool {
+        self.number(self.task(task).throttled) != 0
+    }
+
+    /// The job of `task` has no budget left, or has one again. Under the state lock.
+    pub fn set_throttled(&self, task: TaskId, is_throttled: bool) {
+        self.segment.u32(self.task(task).throttled).store(is_throttled.into(), Ordering::Relaxed);
+    }
+
     /// Stores what `task` is, and which thread. Under the state lock, before it is a task.
     pub fn store_task(&self, task: TaskId, parameters: &Parameters, identity: Identity) {
         let words = self.task(task);
@@ -146,6 +158,7 @@ impl Memory {
             (words.gate, 0),
             (words.request, 0),
             (words.refused, 0),
+            (words.throttled, 0),
             (words.member, slot as u32),
             (words.thread, thread),
             (words.pid, std::process::id()),

@@ -1,9 +1,10 @@
 //! How Linux is to schedule the thread of a task, and how it is told.
 //!
 //! ```text
-//! urgent    (base + 2)   waits for its next job, or handles an event
-//! running   (base + 1)   linked: on its CPU
-//! waiting   (base)       ready without a CPU: Linux runs it where a linked thread waits for something unknown
+//! urgent     (base + 2)    waits for its next job, or handles an event
+//! running    (base + 1)    linked: on its CPU
+//! waiting    (base)        ready without a CPU: Linux runs it where a linked thread waits for something unknown
+//! throttled  (SCHED_OTHER) has no budget left and does not know it: below all real-time threads
 //! ```
 //!
 //! The demand is a word of shared memory, written under the state lock. Another thread's placement is changed by the
@@ -22,10 +23,12 @@ use laxity_sys::scheduling::Attributes;
 
 use crate::config::Carry;
 use crate::shared::Shared;
+use crate::step;
 
 /// How urgent a thread is for Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
+    Throttled,
     Waiting,
     Running,
     Urgent,
@@ -47,8 +50,9 @@ impl Placement {
     /// What was stored; whatever cannot be is what harms least.
     pub fn of_word(word: u64) -> Placement {
         let class = match word & 0xff {
-            1 => Class::Running,
-            2 => Class::Urgent,
+            0 => Class::Throttled,
+            2 => Class::Running,
+            3 => Class::Urgent,
             _ => Class::Waiting,
         };
         Placement { class, cpu: (word >> 8).checked_sub(1).map(|cpu| CpuId(cpu as u16)) }
@@ -60,13 +64,18 @@ impl Shared {
     /// lock. `before`: how the thread was to be placed until now, if that is known.
     pub fn carry(&self, task: TaskId, before: Option<Placement>, demand: Placement) {
         let words = self.task(task);
+        step::point();
         self.carried(task).fetch_add(1, Ordering::SeqCst);
+        step::point();
         let thread = self.scheduled_thread(task);
         let outcome = match self.may_schedule(task) {
             Ok(true) => self.place(self.number(words.cluster) as usize, thread, before, demand),
             Ok(false) => Ok(()),
             Err(error) => Err(error),
         };
+        // Again: it may have looked, and risen, between the count and this placement.
+        step::point();
+        self.carried(task).fetch_add(1, Ordering::SeqCst);
         self.note_refusal(task, outcome);
     }
 
@@ -85,13 +94,13 @@ impl Shared {
         // A thread that loses its CPU gives way first; one that gets a CPU goes there first.
         let lowers = before.is_some_and(|before| before.class > demand.class);
         if lowers {
-            self.attributes(demand.class).give_to(thread)?;
+            step::give_attributes(self.attributes_for(thread, demand.class)?, thread)?;
         }
         if moves {
-            self.cpus(cluster, demand.cpu.filter(|_| is_pinned)).give_to(thread)?;
+            step::give_cpus(&self.cpus(cluster, demand.cpu.filter(|_| is_pinned)), thread)?;
         }
         if !lowers && before.is_none_or(|before| before.class != demand.class) {
-            self.attributes(demand.class).give_to(thread)?;
+            step::give_attributes(self.attributes_for(thread, demand.class)?, thread)?;
         }
         Ok(())
     }
@@ -103,6 +112,7 @@ impl Shared {
         let (cluster, thread) = (self.number(words.cluster) as usize, self.scheduled_thread(task));
         loop {
             let demand = Placement::of_word(self.demand(task).load(Ordering::SeqCst));
+            step::point();
             let carried = self.carried(task).load(Ordering::SeqCst);
             let before = Some(placed.as_of).filter(|_| placed.carried == carried);
             if before == Some(demand) {
@@ -122,7 +132,7 @@ impl Shared {
             return;
         }
         if self.config.carry != Carry::Nothing {
-            self.note_refusal(task, self.attributes(Class::Urgent).give_to(0));
+            self.note_refusal(task, step::give_attributes(self.attributes(Class::Urgent), 0));
         }
         // If another thread placed it meanwhile, the CPU is not known: the count says so when it settles.
         placed.as_of.class = Class::Urgent;
@@ -138,6 +148,13 @@ impl Shared {
     /// The attributes of a class.
     pub fn attributes(&self, class: Class) -> Attributes {
         self.attributes_of_classes[class as usize]
+    }
+
+    /// The attributes of a class, as the thread of that number may have them.
+    fn attributes_for(&self, thread: u32, class: Class) -> io::Result<Attributes> {
+        let attributes = self.attributes(class);
+        // An ordinary user must not favour it more than Linux does now.
+        if class == Class::Throttled { attributes.keeping_niceness(thread) } else { Ok(attributes) }
     }
 
     /// One CPU of a cluster, or all.

@@ -31,8 +31,28 @@ pub struct Program {
     /// The next release, and the number of its job.
     next: Instant,
     index: u64,
+    stops: u64,
+    /// Its CPU time when it became a task, and when it was last looked at.
+    used: [Nanos; 2],
     /// After the task: the keeper is urgent while it ends that.
     _keeper: Keeper,
+}
+
+/// What a program did as a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramReport {
+    /// Jobs that were released, but for those whose budgets were owed.
+    pub jobs: u64,
+    /// Those of them that are complete.
+    pub completed: u64,
+    /// Those that were complete after their deadlines.
+    pub late: u64,
+    /// The latest by how much.
+    pub tardiness_max: Nanos,
+    /// How often it was stopped because its budget was used up.
+    pub stops: u64,
+    /// The CPU time that all its threads used.
+    pub cpu_time: Nanos,
 }
 
 /// The calling thread is urgent while this lives.
@@ -125,7 +145,8 @@ impl Program {
         let keeper = Keeper { own };
         let task = system.begin_for(parameters, pid)?;
         let budget = Budget { length: wcet, end: sum(used, wcet), is_used_up: false };
-        Ok(Program { task, pid, budget, has_job: false, next: clock::now(), index: 0, _keeper: keeper })
+        let (has_job, next, index, stops) = (false, clock::now(), 0, 0);
+        Ok(Program { task, pid, budget, has_job, next, index, stops, used: [used; 2], _keeper: keeper })
     }
 
     /// Does what is due now: has a job released, or stops the program because its budget is used up. Answers when to look
@@ -137,15 +158,31 @@ impl Program {
         loop {
             let now = clock::now();
             let Ok(used) = process::cpu_time(self.pid) else { return Ok(Instant::NEVER) };
+            self.used[1] = used;
             if now < self.next {
                 if self.has_job && self.budget.look(used) {
                     self.signal("stop", process::stop)?;
+                    self.stops += 1;
                     self.end_job(true)?;
                 }
                 let left = if self.has_job { self.budget.left(used) } else { Nanos(u64::MAX) };
                 return Ok(self.next.min(now.saturating_add(left)));
             }
             self.begin_job(now, used)?;
+        }
+    }
+
+    /// What it did until now; once it has ended, and until it is waited for, that is all.
+    pub fn report(&self) -> ProgramReport {
+        let (shared, words) = (self.task.shared(), self.task.shared().task(self.task.id()));
+        let [begin, last] = self.used;
+        ProgramReport {
+            jobs: self.index,
+            completed: shared.long(words.completed),
+            late: shared.long(words.late),
+            tardiness_max: Nanos(shared.long(words.tardiness)),
+            stops: self.stops,
+            cpu_time: process::cpu_time(self.pid).unwrap_or(last).saturating_sub(begin),
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use laxity_model::TaskId;
 
+use crate::step;
 use crate::system::Membership;
 
 thread_local! {
@@ -48,8 +49,10 @@ impl Registration {
         let _ = shared.unlock_all_of(self.task);
         // The state first: no thread places this one after that.
         let state = shared.lock(self.cluster);
+        step::point();
         // An error means that the memory is damaged, so that no thread uses it any more.
         let _ = shared.liveness(self.task).unlock();
+        step::point();
         if let Ok(mut state) = state {
             state.retire(self.task);
             state.publish(None);

@@ -65,6 +65,8 @@ pub enum TaskState {
     Linked,
     /// Its job suspended itself.
     Suspended,
+    /// Its job has used up its budget in code that went on, and is suspended until it has another one.
+    Throttled,
     /// An interrupt thread that works for its job goes first.
     Held,
 }
@@ -102,6 +104,7 @@ fn of_task(shared: &Shared, cluster: usize, cache: &ClusterCache, task: TaskId) 
             Standing::Inactive => TaskState::Parked,
             Standing::Ready => TaskState::Ready,
             Standing::Linked(_) => TaskState::Linked,
+            Standing::Suspended if shared.is_throttled(task) => TaskState::Throttled,
             Standing::Suspended => TaskState::Suspended,
             Standing::Held => TaskState::Held,
         },

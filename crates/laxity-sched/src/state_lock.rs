@@ -16,14 +16,15 @@ use std::sync::{MutexGuard, PoisonError};
 use laxity_model::{CpuId, Instant, TaskId};
 use laxity_policy::cpu::{Action, CpuPolicy, Event, Standing};
 use laxity_policy::lock::Damaged;
+use laxity_sys::clock;
 use laxity_sys::mutex::{self, Attempt};
-use laxity_sys::{clock, futex};
 use smallvec::SmallVec;
 
 use crate::cluster_cache::ClusterCache;
 use crate::decision::{Carried, Change, Decision, Link};
 use crate::placement::{Class, Placement};
 use crate::shared::Shared;
+use crate::step::{self, Sleep};
 
 /// Why the state cannot be changed, or read.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +51,8 @@ pub(crate) struct ClusterGuard<'a> {
     version: u64,
     /// Tasks whose placement may have changed.
     touched: SmallVec<[TaskId; 8]>,
+    /// Tasks that lose their CPUs, and hear so until that is demanded.
+    taken: SmallVec<[TaskId; 4]>,
     /// Tasks that the publication ends.
     freed: SmallVec<[TaskId; 1]>,
     decision: Decision,
@@ -62,7 +65,9 @@ impl Shared {
     /// # Errors
     /// [`StateError`].
     pub fn lock(&self, cluster: usize) -> Result<ClusterGuard<'_>, StateError> {
+        step::point();
         let mutex = self.spin_then_lock(cluster).map_err(StateError::System)?;
+        step::point();
         // Only the holder of the state lock uses the cache. After a panic the state is loaded anew.
         let cache = self.caches[cluster].lock().unwrap_or_else(PoisonError::into_inner);
         let version = self.version(cluster).load(Ordering::Acquire);
@@ -73,6 +78,7 @@ impl Shared {
             now: Instant::ZERO,
             version,
             touched: SmallVec::new(),
+            taken: SmallVec::new(),
             freed: SmallVec::new(),
             decision: Decision { cluster, ..Decision::default() },
             mutex,
@@ -94,6 +100,12 @@ impl Shared {
             match self.state_mutex(cluster).try_lock()? {
                 Attempt::Taken(mutex) => return Ok(mutex),
                 Attempt::Busy => std::hint::spin_loop(),
+            }
+        }
+        while step::is_simulated() {
+            step::point();
+            if let Attempt::Taken(mutex) = self.state_mutex(cluster).try_lock()? {
+                return Ok(mutex);
             }
         }
         self.state_mutex(cluster).lock()
@@ -154,7 +166,7 @@ impl<'a> ClusterGuard<'a> {
     }
 
     /// The CPU that the thread of `task` has, linked there or not.
-    fn placed_on(&self, task: TaskId) -> Option<CpuId> {
+    pub fn placed_on(&self, task: TaskId) -> Option<CpuId> {
         self.cpus().find(|&cpu| self.cache.policy.scheduled(cpu) == Some(task))
     }
 
@@ -189,6 +201,7 @@ impl<'a> ClusterGuard<'a> {
             }
             switches.push(cpu);
             if let Some(task) = on {
+                self.taken.push(task);
                 self.handle(task, Event::Switched { cpu, task: None });
             }
         }
@@ -200,15 +213,13 @@ impl<'a> ClusterGuard<'a> {
     }
 
     /// Whether the thread of `task`, which has lost its link, is in a non-preemptive section. It then hears that it is to
-    /// give up its CPU after that.
+    /// give up its CPU after that. One that is about to enter a section meanwhile waits for what is decided.
     fn keeps_its_cpu(&self, task: TaskId) -> bool {
-        let in_section = || self.shared.sections(task).load(Ordering::SeqCst) > 0;
-        if !in_section() {
-            return false;
-        }
-        // Either we see that it has left, or it sees this when it leaves.
+        step::point();
+        // Either we see the section, or the thread that enters or leaves it sees this.
         self.shared.is_due(task).store(1, Ordering::SeqCst);
-        in_section()
+        step::point();
+        self.shared.sections(task).load(Ordering::SeqCst) > 0
     }
 
     /// How the thread of `task` is to be placed.
@@ -219,6 +230,8 @@ impl<'a> ClusterGuard<'a> {
             Standing::Inactive | Standing::Suspended if self.shared.program(task).is_some() => {
                 on(Class::Waiting, self.only_cpu())
             }
+            // It computes on, where no task wants the CPU.
+            Standing::Suspended if self.shared.is_throttled(task) => on(Class::Throttled, self.only_cpu()),
             // It keeps its CPU: it would come back there.
             Standing::Inactive | Standing::Suspended => {
                 let before = Placement::of_word(self.shared.demand(task).load(Ordering::Relaxed));
@@ -261,7 +274,9 @@ impl<'a> ClusterGuard<'a> {
         }
         self.decision.at = self.now;
         let (shared, cluster, version) = (self.shared, self.cluster, self.version);
+        step::point();
         self.cache.publish(shared, cluster, version);
+        step::point();
         // Only now another cluster may have the number: a thread that is killed before this leaves it to this one.
         for task in self.freed.drain(..) {
             shared.segment.u32(shared.task(task).claim).store(0, Ordering::Release);
@@ -298,7 +313,9 @@ impl<'a> ClusterGuard<'a> {
             if before == demand {
                 continue;
             }
+            step::point();
             word.store(demand.to_word(), Ordering::SeqCst);
+            step::point();
             if Some(task) == caller {
                 continue;
             }
@@ -309,12 +326,21 @@ impl<'a> ClusterGuard<'a> {
             }
             self.open_gate(task, demand);
         }
+        for task in self.taken.drain(..) {
+            step::point();
+            self.shared.is_due(task).store(0, Ordering::SeqCst);
+        }
     }
 
     /// Lets the thread of `task` go on if it waits for its CPU and has it now.
     fn open_gate(&self, task: TaskId, demand: Placement) {
-        if demand.class == Class::Running && self.shared.gate(task).swap(0, Ordering::SeqCst) != 0 {
-            futex::wake_all(self.shared.gate(task));
+        if demand.class != Class::Running {
+            return;
+        }
+        step::point();
+        if self.shared.gate(task).swap(0, Ordering::SeqCst) != 0 {
+            step::point();
+            step::wake(task, Sleep::Gate, self.shared.gate(task));
         }
     }
 
@@ -322,7 +348,9 @@ impl<'a> ClusterGuard<'a> {
     fn repair(&mut self) {
         for task in self.shared.tasks().filter(|&task| self.cache.is_member(task)).collect::<Vec<_>>() {
             let demand = self.demand(task);
+            step::point();
             self.shared.demand(task).store(demand.to_word(), Ordering::SeqCst);
+            step::point();
             self.shared.carry(task, None, demand);
             self.open_gate(task, demand);
         }

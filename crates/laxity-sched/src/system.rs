@@ -18,6 +18,7 @@ use crate::placement::{Class, Placed, Placement};
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::state_lock::{ClusterGuard, StateError};
+use crate::step;
 use crate::task::{Parameters, Task};
 
 /// A system that this process is attached to, until the last copy of this and the last of its tasks are dropped. The last
@@ -145,6 +146,12 @@ impl System {
         &self.membership.shared
     }
 
+    /// The member slot of this process.
+    #[cfg(test)]
+    pub(crate) fn slot(&self) -> usize {
+        self.membership.slot
+    }
+
     /// What it schedules, where, and by which policy.
     pub fn config(&self) -> &Config {
         &self.membership.shared.config
@@ -232,6 +239,7 @@ impl System {
         shared.demand(task).store(demand.to_word(), Ordering::SeqCst);
         state.cache.set_member(task, true);
         state.publish(None);
+        step::point();
         liveness.keep();
         // What an ended thread that had the number held, if it was not found before.
         shared.unlock_all_of(task)?;

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 
 use laxity_model::{Instant, Nanos, TaskId};
 use laxity_policy::cpu::{Event, Standing};
-use laxity_sys::{clock, futex};
+use laxity_sys::clock;
 
 use crate::config::Rule;
 use crate::decision::{Decision, Watch};
@@ -117,7 +117,7 @@ pub enum TaskError {
 /// its job ends and Linux schedules the thread as before.
 #[derive(Debug)]
 pub struct Task {
-    membership: Arc<Membership>,
+    pub(crate) membership: Arc<Membership>,
     pub(crate) id: TaskId,
     parameters: Parameters,
     registration: Rc<Registration>,
@@ -321,78 +321,9 @@ impl Task {
         })
     }
 
-    /// No other task gets this thread's CPU until [`Task::leave_section`]. Waits for a CPU first, if another task just
-    /// took it. Sections nest.
-    ///
-    /// # Errors
-    /// [`TaskError`]; there must be a job that is not suspended.
-    pub fn enter_section(&self) -> Result<(), TaskError> {
-        self.expect(Phase::Pending, "a non-preemptive section", "a job that is not suspended", "wait for one first")?;
-        let (shared, sections) = (self.shared(), self.shared().sections(self.id));
-        if sections.load(Ordering::Relaxed) > 0 {
-            sections.fetch_add(1, Ordering::Relaxed);
-            return Ok(());
-        }
-        loop {
-            sections.store(1, Ordering::SeqCst);
-            // Either we see that the CPU was taken, or the thread that takes it sees the section.
-            let has_cpu = || Placement::of_word(shared.demand(self.id).load(Ordering::SeqCst)).class == Class::Running;
-            if has_cpu() {
-                return Ok(());
-            }
-            sections.store(0, Ordering::SeqCst);
-            let gate = shared.gate(self.id);
-            gate.store(1, Ordering::SeqCst);
-            // The thread that gives us a CPU says so first, and opens the gate then.
-            while !has_cpu() && gate.load(Ordering::SeqCst) == 1 {
-                futex::wait(gate, 1, clock::now().saturating_add(LOOK_AGAIN));
-            }
-            gate.store(0, Ordering::SeqCst);
-        }
-    }
-
-    /// Ends the section that was entered last. If another task is to have the CPU, it gets it now: the decision says so.
-    ///
-    /// # Errors
-    /// [`TaskError`]; there must be a section.
-    pub fn leave_section(&self) -> Result<Option<Decision>, TaskError> {
-        self.leave_section_watched(&mut ())
-    }
-
-    /// As [`Task::leave_section`]; `watch` hears of the decision, if there is one, before the thread may have to wait.
-    ///
-    /// # Errors
-    /// [`TaskError`].
-    pub fn leave_section_watched(&self, watch: &mut impl Watch) -> Result<Option<Decision>, TaskError> {
-        let sections = self.shared().sections(self.id);
-        match sections.load(Ordering::Relaxed) {
-            0 => {
-                let (action, needs) = ("the end of a section", "a section");
-                Err(self.out_of_order(action, needs, "enter one first"))
-            }
-            1 => {
-                sections.store(0, Ordering::SeqCst);
-                if self.shared().is_due(self.id).swap(0, Ordering::SeqCst) == 0 {
-                    return Ok(None);
-                }
-                self.event(watch, self.phase.get(), |_| {}).map(Some)
-            }
-            depth => {
-                sections.store(depth - 1, Ordering::Relaxed);
-                Ok(None)
-            }
-        }
-    }
-
     /// Whether the job is linked: it has a CPU.
     pub fn is_linked(&self) -> bool {
         Placement::of_word(self.shared().demand(self.id).load(Ordering::Relaxed)).class == Class::Running
-    }
-
-    /// Sections do not outlast what they are part of.
-    pub(crate) fn end_sections(&self) {
-        self.shared().sections(self.id).store(0, Ordering::SeqCst);
-        self.shared().is_due(self.id).store(0, Ordering::SeqCst);
     }
 
     pub(crate) fn expect(

@@ -248,6 +248,12 @@ impl Attributes {
         Attributes { policy: libc::SCHED_FIFO as u32, flags, nice: 0, priority: priority.clamp(1, 99).into() }
     }
 
+    /// `SCHED_OTHER`, below all real-time threads. Threads that the thread starts are scheduled as usual.
+    pub fn ordinary_not_inherited() -> Self {
+        let flags = libc::SCHED_FLAG_RESET_ON_FORK as u64;
+        Attributes { policy: libc::SCHED_OTHER as u32, flags, nice: 0, priority: 0 }
+    }
+
     /// As they are, but that what the thread starts is scheduled as usual: a flag that only a privileged user takes back.
     #[must_use]
     pub fn not_inherited(self) -> Self {

@@ -216,7 +216,8 @@ fn registry(directory: Option<PathBuf>) -> Registry {
 /// The tasks of the system called `name`, now, without taking part and without delaying one.
 ///
 /// Returns a `pyarrow.Table` with a row for each task. Columns: `task` (its number), `name`, `pid`, `thread`, `cluster`,
-/// `state` ("parked": it waits for its next job; "ready": it waits for a CPU; "linked": it has one; "suspended"; "held"),
+/// `state` ("parked": it waits for its next job; "ready": it waits for a CPU; "linked": it has one; "suspended"; "throttled":
+/// suspended without a budget, amid code that goes on; "held"),
 /// `cpu` (null where it has none), `job` and `deadline_ns` of the present or last job, `period_ns`, `relative_deadline_ns`,
 /// `completed` (jobs), `late` (those of them that were), `tardiness_max_ns`. Its metadata has `system` and `rule`.
 ///

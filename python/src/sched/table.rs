@@ -39,6 +39,7 @@ fn state(state: TaskState) -> &'static str {
         TaskState::Ready => "ready",
         TaskState::Linked => "linked",
         TaskState::Suspended => "suspended",
+        TaskState::Throttled => "throttled",
         TaskState::Held => "held",
     }
 }

@@ -96,7 +96,7 @@ fn order(state: TaskState) -> u8 {
     match state {
         TaskState::Linked => 0,
         TaskState::Ready | TaskState::Held => 1,
-        TaskState::Suspended => 2,
+        TaskState::Suspended | TaskState::Throttled => 2,
         TaskState::Parked => 3,
     }
 }
@@ -107,6 +107,7 @@ fn state(state: TaskState) -> &'static str {
         TaskState::Ready => "ready",
         TaskState::Held => "held",
         TaskState::Suspended => "suspended",
+        TaskState::Throttled => "throttled",
         TaskState::Parked => "parked",
     }
 }
