@@ -5,9 +5,12 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 
-use laxity_model::Nanos;
-use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
+use laxity_model::{Instant, Nanos};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process, pidfd_open, set_parent_process_death_signal};
 
+use crate::clock;
 use crate::fault;
 pub use crate::fork::forks;
 
@@ -105,6 +108,25 @@ pub fn go_on(pid: u32) -> io::Result<()> {
 fn signal(pid: u32, signal: Signal) -> io::Result<()> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
     Ok(kill_process(pid, signal)?)
+}
+
+/// Suspends this thread until all threads of the process `pid`, a child that was not waited for, have ended, but not beyond
+/// `until`. Answers whether they have; the child keeps its number until it is waited for.
+///
+/// # Errors
+/// If Linux is older than 5.3, or this process has too many descriptors.
+pub fn has_ended_by(pid: u32, until: Instant) -> io::Result<bool> {
+    let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+    let process = pidfd_open(number, PidfdFlags::empty())?;
+    loop {
+        let left = until.saturating_since(clock::now());
+        let left = Timespec { tv_sec: (left.0 / 1_000_000_000) as i64, tv_nsec: (left.0 % 1_000_000_000) as i64 };
+        match poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&left)) {
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(ended) => return Ok(ended != 0),
+        }
+    }
 }
 
 /// The CPU time that all threads of the process `pid` have used, to the nanosecond.

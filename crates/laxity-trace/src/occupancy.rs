@@ -46,6 +46,11 @@ impl CpuOccupancy {
         self.cpus[cpu.index()].running.map(|task| TaskId(task as u32))
     }
 
+    /// The CPU that the job of `task` is on, or was on when it was preempted.
+    pub fn place(&self, task: TaskId) -> Option<CpuId> {
+        self.jobs[task.index()].map(|(_, cpu)| cpu)
+    }
+
     /// `job` is on `cpu`. Its task has no other job that began.
     pub fn enter(&mut self, job: JobId, cpu: CpuId, record: &mut impl FnMut(Event)) {
         let task = job.task.index();

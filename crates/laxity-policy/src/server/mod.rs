@@ -46,7 +46,7 @@ pub enum Action {
 /// come first `idle` and `stop`, then timeouts, then `wake` and `run`.
 ///
 /// A call that does not fit the server's state (`wake` though it has work, `stop` though it does not run) does nothing.
-pub trait Server: std::fmt::Debug {
+pub trait Server: std::fmt::Debug + Send {
     /// Work arrived at an idle server.
     fn wake(&mut self, now: Instant, actions: &mut Vec<Action>);
 

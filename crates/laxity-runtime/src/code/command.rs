@@ -6,11 +6,13 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::{env, fs};
+use std::{env, fs, io};
 
+use laxity_model::Nanos;
 use laxity_sys::own_code::View;
+use laxity_sys::{clock, process};
 
-use super::{Code, Edges, MakeCode};
+use super::{Account, Code, Edges, MakeCode};
 use crate::linux::LinuxScheduler;
 
 /// A program and its arguments.
@@ -57,21 +59,86 @@ fn find(program: &str, folder: &Path, path: Option<OsString>) -> Result<PathBuf,
 }
 
 impl Code for Started {
-    /// The job executes as long as the program does: its CPU time is the job's, as it has the thread's priority and CPUs.
     fn call(&mut self, view: &mut View<'_>) -> Result<(), String> {
+        self.call_charged(view, &mut Unlimited)
+    }
+
+    /// The job executes as long as the program does: its CPU time is the job's, as it has the thread's priority and CPUs.
+    fn call_charged(&mut self, view: &mut View<'_>, account: &mut dyn Account) -> Result<(), String> {
         let Started { program, arguments, folder } = self;
         let name = program.display().to_string();
         let mut command = Command::new(program);
         command.args(arguments).current_dir(folder).stdin(Stdio::null()).env("LAXITY_JOB", view.job().to_string());
         // Tables and JSON on standard output are the run's own.
         command.stdout(Stdio::null());
-        let status = command.status().map_err(|error| format!("cannot start {name}: {error}"))?;
+        let mut child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
+        let watched = watch(child.id(), account).map_err(|error| format!("cannot keep {name} to its budget: {error}"));
+        if watched != Ok(true) {
+            // It may have ended meanwhile.
+            let _ = child.kill();
+        }
+        let status = child.wait().map_err(|error| format!("cannot wait for {name}: {error}"))?;
+        if !watched? {
+            return Err(format!("{name} was ended with the run, before it had the budget to go on"));
+        }
         match (status.code(), status.signal()) {
             (Some(0), _) => Ok(()),
             (Some(code), _) => Err(format!("{name} ended with exit code {code}")),
             (None, Some(signal)) => Err(format!("{name} was ended by signal {signal}")),
             (None, None) => Err(format!("{name} did not end properly")),
         }
+    }
+}
+
+/// Charges the child `pid` until it ends, and stops it while there is no budget. Answers whether it ended by itself.
+///
+/// Its process alone is charged and stopped, not processes that it starts.
+fn watch(pid: u32, account: &mut dyn Account) -> io::Result<bool> {
+    let (mut charged, mut least) = (Nanos::ZERO, CRUMB);
+    while let Some(left) = account.left() {
+        // One thread cannot use more in that time.
+        let has_ended = process::has_ended_by(pid, clock::now().saturating_add(left.max(least)))?;
+        // Of one that has ended, too, as it was not waited for.
+        let used = process::cpu_time(pid)?;
+        let must_stop = account.charge(used.saturating_sub(charged));
+        // One that sleeps is looked at ever more seldom.
+        least = if used == charged { Nanos(2 * least.0).min(SELDOM) } else { CRUMB };
+        charged = used;
+        if has_ended {
+            return Ok(true);
+        }
+        if must_stop {
+            process::stop(pid)?;
+            let goes_on = account.wait();
+            // What it used between the charge and the stop is charged to this budget.
+            process::go_on(pid)?;
+            if !goes_on {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// So little is not waited for any shorter; it is charged, too.
+const CRUMB: Nanos = Nanos::from_micros(50);
+/// How seldom a program is looked at that stands still, however little is left.
+const SELDOM: Nanos = Nanos::from_millis(1);
+
+/// Of a job without a budget.
+struct Unlimited;
+
+impl Account for Unlimited {
+    fn left(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn charge(&mut self, _used: Nanos) -> bool {
+        false
+    }
+
+    fn wait(&mut self) -> bool {
+        true
     }
 }
 

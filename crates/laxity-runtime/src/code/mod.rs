@@ -15,7 +15,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use laxity_model::{CodeSource, OwnCode};
+use laxity_model::{CodeSource, Nanos, OwnCode};
 pub use laxity_sys::own_code::{Edge, Function, Head, StepKind, View, WARM_UP};
 use thiserror::Error;
 
@@ -33,8 +33,28 @@ pub trait Code {
     /// Why the run cannot go on, in words that follow "its code".
     fn call(&mut self, view: &mut View<'_>) -> Result<(), String>;
 
+    /// As [`Code::call`], by code that also executes elsewhere than on the thread of the task, and charges that.
+    ///
+    /// # Errors
+    /// As [`Code::call`].
+    fn call_charged(&mut self, view: &mut View<'_>, _account: &mut dyn Account) -> Result<(), String> {
+        self.call(view)
+    }
+
     /// There are no more calls.
     fn end(self: Box<Self>) {}
+}
+
+/// The budget of a job whose code executes elsewhere than on the thread of its task.
+pub trait Account {
+    /// What is left of the budget; `None`: as much as it needs.
+    fn left(&self) -> Option<Nanos>;
+
+    /// The job has used so much CPU time elsewhere. Answers whether it must stop now, and [`Account::wait`].
+    fn charge(&mut self, used: Nanos) -> bool;
+
+    /// Waits until there is a budget again. Answers whether the job goes on then.
+    fn wait(&mut self) -> bool;
 }
 
 /// Makes the code of a task, whose name and edges it gets.

@@ -7,7 +7,7 @@ use laxity_model::{CodeSource, Nanos, OwnCode};
 use laxity_sys::clock;
 use laxity_sys::own_code::{StepKind, View, WARM_UP};
 
-use super::{Bound, Code, Edges, MakeCode};
+use super::{Account, Bound, Code, Edges, MakeCode};
 use crate::plan::LivePlan;
 
 /// Times of the calls of each step of each task.
@@ -57,20 +57,34 @@ impl CallTimes {
 
 impl Code for Timed {
     fn call(&mut self, view: &mut View<'_>) -> Result<(), String> {
+        self.time(view, |code, view| code.call(view))
+    }
+
+    fn call_charged(&mut self, view: &mut View<'_>, account: &mut dyn Account) -> Result<(), String> {
+        self.time(view, |code, view| code.call_charged(view, account))
+    }
+
+    fn end(self: Box<Self>) {
+        self.code.end();
+    }
+}
+
+impl Timed {
+    fn time(
+        &mut self,
+        view: &mut View<'_>,
+        call: impl FnOnce(&mut dyn Code, &mut View<'_>) -> Result<(), String>,
+    ) -> Result<(), String> {
         let by_clock = self.is_elsewhere || view.kind() == StepKind::Suspend;
         let now = || if by_clock { Nanos(clock::now().0) } else { clock::thread_cpu_time() };
         let (step, is_job) = (view.step(), view.job() != WARM_UP);
         let start = now();
-        self.code.call(view)?;
+        call(&mut *self.code, view)?;
         let time = Nanos(now().0.saturating_sub(start.0));
         if is_job {
             let mut times = self.times.0.lock().unwrap_or_else(PoisonError::into_inner);
             times.entry((self.task.clone(), step)).or_default().push(time);
         }
         Ok(())
-    }
-
-    fn end(self: Box<Self>) {
-        self.code.end();
     }
 }

@@ -342,6 +342,12 @@ impl Collector {
                 });
             }
             JobStep::Suspend => self.occupancy.leave(job, cpu, Event::Suspend { cpu, job }, &mut record),
+            JobStep::Throttled => {
+                // Its supervisor says so, from wherever that is.
+                let cpu = self.occupancy.place(job.task).unwrap_or(before);
+                self.last_seen[task] = (cpu, entry.index);
+                self.occupancy.leave(job, cpu, Event::Suspend { cpu, job }, &mut record);
+            }
             JobStep::Complete => self.complete(job, cpu, sink),
             JobStep::Request(lock) => {
                 self.occupancy.enter(job, cpu, &mut record);

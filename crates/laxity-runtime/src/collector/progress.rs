@@ -54,7 +54,7 @@ impl Progress {
     pub fn advance(&mut self, step: JobStep) {
         self.state = match step {
             JobStep::NonPreemptiveBegin => State::IsNonPreemptive,
-            JobStep::Suspend => State::IsSuspended,
+            JobStep::Suspend | JobStep::Throttled => State::IsSuspended,
             JobStep::Complete => State::NotBegun,
             JobStep::Begin
             | JobStep::Serves

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The thread knows by its own clock what it used, however often it was preempted: a step executes no longer than there is
-//! budget, and no timer of Linux is needed, which would look at ticks only (up to 4 ms late).
+//! budget, and no timer of Linux is needed, which would look at ticks only (up to 4 ms late). Code of the user has a
+//! [supervisor](super::supervisor).
 
 use laxity_model::{Instant, Nanos};
 use laxity_plan::{ServerLevel, ServerPlan};
@@ -16,21 +17,21 @@ use laxity_policy::server::{Action, Server};
 use laxity_sys::clock;
 
 use super::{Cut, Jobs};
-use crate::log::JobStep;
+use crate::log::{JobStep, Writer};
 
 /// The budget of a task.
 #[derive(Debug)]
 pub(super) struct Budget {
     server: Box<dyn Server>,
-    level: ServerLevel,
+    pub level: ServerLevel,
     /// What is left before it is exhausted.
-    left: Nanos,
+    pub left: Nanos,
     /// Until when there is none.
-    throttled: Option<Instant>,
+    pub throttled: Option<Instant>,
     /// The deadline with which it competes.
     deadline: Instant,
     /// Whether the job that goes on is still ranked by an earlier one.
-    is_postponed: bool,
+    pub is_postponed: bool,
     /// When something last happened to it: its time never goes back.
     last: Instant,
     /// What the log does not have yet: budgets that it was given, and their deadlines.
@@ -93,13 +94,21 @@ impl Budget {
     }
 
     /// The deadline by which a job is ranked that is due at `deadline`.
-    fn ranked(&self, deadline: Instant) -> Instant {
+    pub fn ranked(&self, deadline: Instant) -> Instant {
         match self.level {
             // A period after its budget began: the job's own, unless it used more than one budget.
             ServerLevel::Deadline { period, relative } => {
                 Instant(self.deadline.0.saturating_sub(period.0).saturating_add(relative.0))
             }
             ServerLevel::Fixed(_) => deadline,
+        }
+    }
+
+    /// Tells the log what it does not have yet, as of job `index`.
+    pub fn note_to(&mut self, log: &mut Writer, index: u32) {
+        for (amount, deadline) in self.replenished.drain(..) {
+            log.note(index, JobStep::Amount(amount.0));
+            log.note(index, JobStep::Replenish(deadline.0));
         }
     }
 
@@ -167,10 +176,21 @@ impl Jobs {
 
     /// Charges for what the job used since its CPU time was `before`, outside of its steps of computation.
     pub(super) fn charge_since(&mut self, before: Nanos) {
+        self.charge(clock::thread_cpu_time() - before);
+    }
+
+    /// Charges for what the job used until now.
+    pub(super) fn charge(&mut self, used: Nanos) {
         if let Some(budget) = &mut self.budget {
-            budget.charge(clock::thread_cpu_time() - before, clock::now());
+            budget.charge(used, clock::now());
             self.note_budgets();
         }
+    }
+
+    /// Whether the job has no budget, and is in no section, which would come to its end first.
+    pub(super) fn must_wait(&self) -> bool {
+        let is_throttled = self.budget.as_ref().is_some_and(|budget| budget.throttled.is_some());
+        is_throttled && self.sections == 0 && self.held.is_empty()
     }
 
     /// Suspends the job while it has no budget, unless it is in a section, which comes to its end first. One that has got
@@ -222,10 +242,8 @@ impl Jobs {
     }
 
     fn note_budgets(&mut self) {
-        let replenished = self.budget.as_mut().map(|budget| std::mem::take(&mut budget.replenished));
-        for (amount, deadline) in replenished.into_iter().flatten() {
-            self.note(JobStep::Amount(amount.0));
-            self.note(JobStep::Replenish(deadline.0));
+        if let Some(budget) = &mut self.budget {
+            budget.note_to(&mut self.log, self.index);
         }
     }
 }

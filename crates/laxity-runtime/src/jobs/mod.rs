@@ -11,6 +11,7 @@ mod messages;
 mod own_code;
 mod resources;
 mod scheduled;
+mod supervisor;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub(crate) use self::error::JobError;
 use self::gpus::Gpus;
 pub(crate) use self::messages::Messages;
 use self::own_code::{Calls, Exchange};
+use self::supervisor::Supervisor;
 use crate::code::Watch;
 use crate::gpus::{Share, base};
 use crate::log::{JobStep, Writer};
@@ -50,6 +52,8 @@ pub(crate) struct Jobs {
     client: Option<Client>,
     /// If its jobs hold the bandwidth lock.
     bandwidth: Option<Client>,
+    /// If its jobs run code that is stopped where its budget ends. Before the task, which it acts for.
+    supervisor: Option<Supervisor>,
     /// If Laxity's scheduler schedules it.
     scheduled: Option<laxity_sched::Task>,
     /// If it has one.
@@ -112,6 +116,8 @@ impl Jobs {
         let bandwidth = gpus.map(|(_, share)| share.register_bandwidth(&task)).transpose()?.flatten();
         let gpus = gpus.map(|(plan, share)| Gpus::new(plan, &task, share));
         let code = Calls::new(&task, watch)?;
+        let supervised = scheduled.as_ref().filter(|_| code.is_some() && budget.is_some());
+        let supervisor = supervised.map(|task| Supervisor::start(task, &log)).transpose()?;
         Ok(Jobs {
             plan: task,
             log,
@@ -122,6 +128,7 @@ impl Jobs {
             gpus,
             client,
             bandwidth,
+            supervisor,
             scheduled,
             budget,
             sections: 0,

@@ -5,13 +5,12 @@ use std::iter;
 use std::sync::Arc;
 
 use laxity_graph::{Inputs, LatestInputs, LatestOutputs, Outputs};
-use laxity_model::{ExecutionTime, Instant};
+use laxity_model::{ExecutionTime, Instant, Nanos};
 use laxity_plan::Op;
-use laxity_sys::clock;
 use laxity_sys::own_code::{Frame, Head, StepKind, View, WARM_UP};
 
 use super::{Cut, Holding, JobError, Jobs};
-use crate::code::{Code, Edges, Watch};
+use crate::code::{Account, Code, Edges, Watch};
 use crate::plan::{CodeEdges, TaskPlan};
 
 /// The code of a task.
@@ -98,11 +97,17 @@ impl Calls {
     }
 
     /// Calls the code for step `at` of job `index`, if that step is a call.
-    fn call(&mut self, index: u32, at: usize, kind: StepKind, job: Option<&dyn Exchange>) -> Result<(), String> {
+    fn call(
+        &mut self,
+        index: u32,
+        (at, kind): (usize, StepKind),
+        job: Option<&dyn Exchange>,
+        account: &mut dyn Account,
+    ) -> Result<(), String> {
         let Some(step) = self.steps[at] else { return Ok(()) };
         let head = Head { job: index.into(), release_ns: self.release.0, deadline_ns: self.deadline.0, step, kind };
         let Calls { frame, code, watch, lengths, edges, .. } = self;
-        let mut call = |view: &mut View<'_>| watch.during(Some(index), || code.call(view));
+        let mut call = |view: &mut View<'_>| watch.during(Some(index), || code.call_charged(view, account));
         let Some(job) = job.filter(|_| !edges.is_empty()) else {
             return frame.with(head, iter::empty(), iter::empty(), &[], call);
         };
@@ -151,10 +156,9 @@ impl Jobs {
         if self.code.is_none() {
             return self.execute(self.draw(time, at));
         }
-        // A call cannot be cut: what it uses beyond its budget is paid back by the next ones.
-        let before = clock::thread_cpu_time();
+        let before = self.lend_budget();
         let outcome = self.call_code(at, kind, holding);
-        self.charge_since(before);
+        self.take_budget_back(before)?;
         outcome
     }
 
@@ -164,9 +168,42 @@ impl Jobs {
             return Err(Cut::Stopped);
         }
         let index = self.index;
-        let Some(code) = &mut self.code else { return Ok(()) };
-        let called = code.call(index, at, kind, holding.job);
-        Ok(called.map_err(|message| JobError::Code { index, message })?)
+        let Some(mut code) = self.code.take() else { return Ok(()) };
+        let mut account = OfJob { jobs: self, is_suspended: kind == StepKind::Suspend, cut: None };
+        let called = code.call(index, (at, kind), holding.job, &mut account);
+        let cut = account.cut.take();
+        self.code = Some(code);
+        match cut {
+            Some(cut) => Err(cut),
+            None => Ok(called.map_err(|message| JobError::Code { index, message })?),
+        }
+    }
+}
+
+/// The budget of a job whose program executes for it.
+struct OfJob<'a> {
+    jobs: &'a mut Jobs,
+    /// Whether the job is suspended meanwhile, and so not charged.
+    is_suspended: bool,
+    /// Why the job does not go on.
+    cut: Option<Cut>,
+}
+
+impl Account for OfJob<'_> {
+    fn left(&self) -> Option<Nanos> {
+        // In a section it goes on without a budget.
+        let budget = self.jobs.budget.as_ref().filter(|budget| !self.is_suspended && budget.throttled.is_none());
+        budget.map(|budget| budget.left)
+    }
+
+    fn charge(&mut self, used: Nanos) -> bool {
+        self.jobs.charge(used);
+        self.jobs.must_wait()
+    }
+
+    fn wait(&mut self) -> bool {
+        self.cut = self.jobs.await_budget().err();
+        self.cut.is_none()
     }
 }
 

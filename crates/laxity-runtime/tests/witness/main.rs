@@ -12,6 +12,7 @@ mod harness;
 mod scheduled;
 mod scheduled_gpus;
 mod schedulers;
+mod supervised;
 
 use harness::{completions, grants, live, live_by, ms, releases, simulated, start, uniform};
 use laxity_model::{
