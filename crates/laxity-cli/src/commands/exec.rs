@@ -8,15 +8,18 @@ use std::process::{Command, ExitStatus};
 use clap::{Args, ValueEnum};
 use laxity_model::Nanos;
 use laxity_sched::{
-    BeginError, Config, NAME_MAX, Parameters, Program, Registry, RegistryError, Rule, System, parse_clusters,
+    BeginError, Config, NAME_MAX, Parameters, Program, ProgramReport, Registry, RegistryError, Rule, System,
+    parse_clusters,
 };
 use laxity_sys::scheduling;
 use laxity_sys::signals::Signals;
 use laxity_sys::started::Started;
+use serde::Serialize;
 
 use super::named::live;
 use super::sched::refused;
 use crate::error::CliError;
+use crate::output;
 
 /// Run any program as a task of Laxity's own scheduler.
 ///
@@ -27,6 +30,7 @@ use crate::error::CliError;
   laxity exec --system robot --period 33ms --wcet 12ms --deadline 20ms -- python3 detect.py
   laxity exec --system robot --cpus 2,3 --policy rm --period 10ms --wcet 2ms -- ./control
   laxity exec --system robot --clusters '0;1' --cluster 1 --period 5ms --wcet 1ms -- ./motor
+  laxity exec --system robot --period 10ms --wcet 2ms --report -- ./control
   laxity sched top robot                   which of them has a CPU
 
 Exit codes: that of the program, 128 and the signal that ended it; 1 the system or Linux refuses; 2 bad usage.")]
@@ -64,6 +68,12 @@ pub struct Arguments {
     /// Where systems have their names
     #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
     folder: PathBuf,
+    /// Say at the end, on standard error, what the program got
+    #[arg(long)]
+    report: bool,
+    /// The same as a line of JSON
+    #[arg(long)]
+    json: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
@@ -113,9 +123,48 @@ pub fn run(arguments: Arguments) -> Result<(), CliError> {
             }
         }
     }
+    if arguments.report || arguments.json {
+        output::to_stderr(report(&program, &arguments, &shown));
+    }
     // Its task ends while the program still has its number.
     drop(program);
     ended(shown, wait(&mut started)?)
+}
+
+/// What the program got, in words or as JSON.
+fn report(program: &Program, arguments: &Arguments, shown: &str) -> String {
+    let ProgramReport { jobs, completed, late, tardiness_max, stops, cpu_time } = program.report();
+    let task = parameters(arguments, shown).name;
+    if arguments.json {
+        let line = Report {
+            system: &arguments.system,
+            task: &task,
+            jobs,
+            completed,
+            late,
+            tardiness_max_ns: tardiness_max.0,
+            stops,
+            cpu_time_ns: cpu_time.0,
+        };
+        return serde_json::to_string(&line).expect("numbers and texts are JSON");
+    }
+    let late = if late > 0 { format!("{late} late, by {tardiness_max} at most") } else { "none late".to_owned() };
+    format!(
+        "{task}: {jobs} jobs, {completed} complete, {late}; {cpu_time} of CPU time, stopped {stops} times for its budget"
+    )
+}
+
+/// The report as JSON.
+#[derive(Serialize)]
+struct Report<'a> {
+    system: &'a str,
+    task: &'a str,
+    jobs: u64,
+    completed: u64,
+    late: u64,
+    tardiness_max_ns: u64,
+    stops: u64,
+    cpu_time_ns: u64,
 }
 
 /// How a program ended that did.

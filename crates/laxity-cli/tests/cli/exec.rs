@@ -119,6 +119,25 @@ fn exit_codes_and_requests_to_end_pass_through() {
 }
 
 #[test]
+fn a_report_says_at_the_end_what_the_program_got() {
+    let Some((_alone, folder)) = place("exec-report") else { return };
+    let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done; exit 4";
+    let (code, out, err) = exec(folder.path(), "10ms", "2ms", &["--json", "--", "sh", "-c", script]);
+    assert_eq!((code, out.as_str()), (4, "done\n"), "{err}");
+    let report: serde_json::Value = serde_json::from_str(err.lines().next().expect("a line")).expect("JSON");
+    let number = |key: &str| report[key].as_u64().unwrap_or_else(|| panic!("{key} of {report}"));
+    assert_eq!((report["system"].as_str(), report["task"].as_str()), (Some("s"), Some("sh")));
+    assert!(number("cpu_time_ns") > 0 && number("jobs") >= 1, "{report}");
+    // Each stop ends a job, and the program ends in the last one.
+    assert!(number("stops") <= number("completed") && number("completed") <= number("jobs"), "{report}");
+    assert!(number("late") <= number("completed"), "{report}");
+    assert!(number("cpu_time_ns") < 4_000_000 || number("stops") > 0, "{report}: it needs more than a budget");
+    let (code, _, err) = exec(folder.path(), "10ms", "2ms", &["--report", "--", "sh", "-c", "sleep 0.1"]);
+    assert_eq!(code, 0);
+    assert!(err.starts_with("sh: ") && err.contains(" of CPU time, stopped "), "{err}");
+}
+
+#[test]
 fn what_cannot_be_is_bad_usage_and_says_the_way_out() {
     let folder = Directory::new("exec-usage");
     let _alone = Alone::with_the_scheduler();
