@@ -6,6 +6,7 @@ use laxity_graph::{Graph, Releasing};
 use laxity_model::{Distribution, ExecutionTime, Instant, Nanos, TaskId};
 use laxity_plan::draws::TaskDraws;
 use laxity_plan::{Op, ReleasePattern};
+use laxity_sched::Parameters;
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::Attributes;
@@ -40,6 +41,21 @@ struct Orders {
     non_preemptive: Option<u8>,
     inputs: Vec<(usize, u32)>,
     outputs: Vec<(usize, u32)>,
+    /// If Laxity's scheduler schedules it.
+    scheduled: Option<Scheduled>,
+}
+
+/// A task of a system, as [`Parameters`] have it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Scheduled {
+    system: String,
+    number: usize,
+    cluster: usize,
+    period_ns: u64,
+    deadline_ns: u64,
+    wcet_ns: u64,
+    priority: Option<u32>,
+    level: Option<u64>,
 }
 
 /// A [`ReleaseRule`] of a source.
@@ -75,12 +91,14 @@ impl Member {
     /// Why the node cannot be executed.
     pub fn start(graph: &Graph, node: usize, orders: &str) -> Result<Member, String> {
         let orders: Orders = serde_json::from_str(orders).map_err(|error| format!("orders of a node: {error}"))?;
+        let system = orders.scheduled.as_ref().map(|it| laxity_sched::Registry::default().attach(&it.system));
+        let system = system.transpose().map_err(|error| error.to_string())?;
         let task = orders.task_plan(node)?;
         let log = Writer::on_standard_output()?;
         let stop = Arc::new(StopSignal::of_node(graph, node));
         let worker = worker(&task, std::slice::from_ref(graph), Arc::clone(&stop));
         let of_jobs = Arc::clone(&stop);
-        let make = move || Jobs::new(task, None, log, Arc::default(), of_jobs, None, None);
+        let make = move || Jobs::new(task, None, log, Arc::default(), of_jobs, system.as_ref(), None);
         let worker = worker.start(make).map_err(|error| error.to_string())?;
         Ok(Member { stop, worker })
     }
@@ -109,11 +127,11 @@ impl Member {
     }
 }
 
-/// The line that tells a process to execute `task`.
+/// The line that tells a process to execute `task`, one of the system of that name if Laxity's scheduler schedules it.
 ///
 /// # Errors
 /// What a process of its own cannot do.
-pub(crate) fn orders(task: &TaskPlan) -> Result<String, String> {
+pub(crate) fn orders(task: &TaskPlan, system: Option<&str>) -> Result<String, String> {
     let steps: Result<Vec<Step>, String> = task.ops.iter().map(|op| Step::of(op, &task.name)).collect();
     let source = match &task.trigger {
         Trigger::Source(_, ReleaseRule { pattern, end, jobs }) => {
@@ -134,6 +152,16 @@ pub(crate) fn orders(task: &TaskPlan) -> Result<String, String> {
         non_preemptive: task.raised.as_ref().map(|raised| raised.non_preemptive),
         inputs: task.messages.inputs.clone(),
         outputs: task.messages.outputs.clone(),
+        scheduled: system.zip(task.scheduled.as_ref()).map(|(system, (number, it))| Scheduled {
+            system: system.to_owned(),
+            number: *number,
+            cluster: it.cluster,
+            period_ns: it.period.0,
+            deadline_ns: it.deadline.0,
+            wcet_ns: it.wcet.0,
+            priority: it.priority,
+            level: it.level,
+        }),
     };
     Ok(serde_json::to_string(&orders).expect("numbers and texts are JSON"))
 }
@@ -150,6 +178,7 @@ impl Orders {
         let attributes = Attributes::from(self.attributes);
         let raised = attributes.priority().zip(self.non_preemptive);
         let ops: Result<Vec<Op>, String> = self.steps.into_iter().map(Op::try_from).collect();
+        let scheduled = self.scheduled.map(|it| it.parameters(self.name.clone()));
         Ok(TaskPlan {
             name: self.name,
             messages: Messages { inputs: self.inputs, outputs: self.outputs },
@@ -163,13 +192,22 @@ impl Orders {
             spins: false,
             bandwidth: None,
             server: None,
-            deadline: Nanos::ZERO,
-            scheduled: None,
+            deadline: scheduled.as_ref().map_or(Nanos::ZERO, |(_, it)| it.deadline),
+            scheduled,
             run: None,
             code: None,
             edges: CodeEdges::default(),
             raised: raised.map(|(base, non_preemptive)| Raised { base, non_preemptive, ceilings: Vec::new() }),
         })
+    }
+}
+
+impl Scheduled {
+    /// The number of the task, and what it is.
+    fn parameters(self, name: String) -> (usize, Parameters) {
+        let Scheduled { number, cluster, period_ns, deadline_ns, wcet_ns, priority, level, .. } = self;
+        let (period, deadline, wcet) = (Nanos(period_ns), Nanos(deadline_ns), Nanos(wcet_ns));
+        (number, Parameters { cluster, deadline, wcet, priority, level, ..Parameters::periodic(name, period) })
     }
 }
 

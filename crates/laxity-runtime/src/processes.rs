@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use laxity_graph::{Graph, Ownership};
 use laxity_model::Instant;
-use laxity_sys::process;
+use laxity_sched::System;
+use laxity_sys::{clock, process};
 
 use crate::log::{self, Reader};
 use crate::member;
@@ -44,6 +45,19 @@ pub(crate) struct Processes {
     start: Option<Instant>,
     losses: Vec<u64>,
     state: State,
+    /// Where Laxity's scheduler schedules them.
+    trust: Option<Trust>,
+}
+
+/// Until when the logs of the processes have all that their scheduler decided: a member of the system that notices a death
+/// decides what follows, and has no log.
+#[derive(Debug)]
+struct Trust {
+    system: System,
+    /// Until then no process had died.
+    until: Instant,
+    /// Whether one has.
+    is_over: bool,
 }
 
 /// How the run is.
@@ -75,23 +89,29 @@ impl Processes {
         plan: &LivePlan,
         graphs: &[Graph],
         options: ProcessOptions,
+        system: Option<System>,
     ) -> Result<(Processes, Vec<Reader>), String> {
-        if plan.system.is_some() {
+        if system.is_some() && options.restarts {
             // The members of a system that notice a death decide what follows from it, and have no log here.
-            return Err("Laxity's scheduler does not schedule processes of nodes, as a trace would lack what is decided when \
-                        one of them dies; leave out --processes, or leave out --scheduler laxity and have Linux schedule"
-                .to_owned());
+            return Err(
+                "under Laxity's scheduler no process takes the place of one that is killed, as a trace would lack \
+                        what is decided meanwhile; leave out --restart, or leave out --scheduler laxity and have Linux \
+                        schedule"
+                    .to_owned(),
+            );
         }
         let graph = graphs.first().expect("nodes are those of a graph").clone();
-        let orders = plan.tasks.iter().map(member::orders).collect::<Result<Vec<_>, _>>()?;
+        let name = system.as_ref().map(System::name);
+        let orders = plan.tasks.iter().map(|task| member::orders(task, name)).collect::<Result<Vec<_>, _>>()?;
         let no_log = |error| format!("cannot share memory with the process of each node: {error}");
         let logs =
             orders.iter().map(|_| log::shared_log(&options.folder)).collect::<Result<Vec<_>, _>>().map_err(no_log)?;
         let (logs, readers): (Vec<_>, Vec<_>) = logs.into_iter().unzip();
         let nodes = orders.len();
         let (members, losses) = (Vec::with_capacity(nodes), vec![0; nodes]);
+        let trust = system.map(|system| Trust { system, until: Instant::ZERO, is_over: false });
         let mut processes =
-            Processes { options, graph, orders, logs, members, start: None, losses, state: State::Running };
+            Processes { options, graph, orders, logs, members, start: None, losses, state: State::Running, trust };
         for node in 0..nodes {
             let member = processes.launch(node)?;
             processes.members.push(Some(member));
@@ -151,6 +171,29 @@ impl Processes {
         }
     }
 
+    /// Until when the logs have all that happened.
+    pub fn known_until(&mut self) -> Instant {
+        let Some(trust) = &mut self.trust else { return Instant::NEVER };
+        let now = clock::now();
+        // A task that is there now has not been ended before. One that is gone is that of a process which ended, and it
+        // will be seen how.
+        let are_there = || {
+            let snapshot = trust.system.snapshot().ok()?;
+            let is_there = |node: usize| snapshot.tasks.iter().any(|task| task.id.index() == node);
+            let living = self.members.iter().enumerate().filter(|(_, member)| member.is_some());
+            Some({ living }.all(|(node, _)| is_there(node)))
+        };
+        if !trust.is_over && are_there() == Some(true) {
+            trust.until = now;
+        }
+        trust.until
+    }
+
+    /// Whether the logs lack what happened after that.
+    pub fn lack_the_end(&self) -> bool {
+        self.trust.as_ref().is_some_and(|trust| trust.is_over)
+    }
+
     /// Whether all processes are over.
     pub fn are_over(&self) -> bool {
         self.members.iter().all(Option::is_none)
@@ -192,6 +235,9 @@ impl Processes {
         // One that is killed when its node has ended takes nothing with it.
         let is_killed = status.signal().is_some();
         let is_asked = self.state == State::Stopped;
+        if let Some(trust) = self.trust.as_mut().filter(|_| is_killed) {
+            trust.is_over = true;
+        }
         if status.success() || is_asked || (is_killed && self.graph.status(node).has_terminated) {
             return;
         }

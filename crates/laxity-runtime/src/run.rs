@@ -118,7 +118,8 @@ impl Run {
         let Parts { workers, best_effort, regulator, mut readers, gpus, streams } = match options.processes {
             None => start_threads(plan, graphs, &stop)?,
             Some(options) => {
-                let (processes, readers) = Processes::start(plan, graphs, options)?;
+                let system = plan.system.as_ref().map(create_system).transpose()?;
+                let (processes, readers) = Processes::start(plan, graphs, options, system)?;
                 let streams = vec![Vec::new(); plan.tasks.len()];
                 Parts {
                     workers: Workers::Processes(processes),
@@ -175,6 +176,7 @@ impl Run {
     /// times a second. Answers warnings to the user.
     pub fn collect(&mut self, sink: &mut impl Sink) -> Vec<String> {
         self.look_after();
+        self.trust();
         self.collector.collect(sink);
         std::mem::take(&mut self.warnings)
     }
@@ -241,11 +243,19 @@ impl Run {
         let now = clock::now();
         self.stop();
         let failed = self.join();
+        self.trust();
         // The last of its notes is in the trace.
         self.regulator = None;
         let end = if is_complete && self.ending == Ending::AtDuration { self.end } else { now };
         let (reached, is_whole) = self.collector.finish(Instant(end.saturating_since(self.start).0), sink);
         (Outcome { reached, is_whole }, failed)
+    }
+
+    /// Tells the collector until when the logs are complete.
+    fn trust(&mut self) {
+        if let Workers::Processes(processes) = &mut self.workers {
+            self.collector.trust(processes.known_until(), processes.lack_the_end());
+        }
     }
 
     fn look_after(&mut self) {

@@ -24,6 +24,8 @@ mod graph_live;
 #[cfg(target_os = "linux")]
 mod graph_run;
 #[cfg(target_os = "linux")]
+mod graph_scheduled;
+#[cfg(target_os = "linux")]
 mod graph_trace;
 #[cfg(target_os = "linux")]
 mod graph_watch;

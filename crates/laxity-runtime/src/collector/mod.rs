@@ -69,6 +69,9 @@ pub(crate) struct Collector {
     /// Until when everything is known, from the start.
     seen: Instant,
     completed: u64,
+    /// What happened after that may be missing in the logs.
+    limit: Instant,
+    lack_the_end: bool,
 }
 
 #[derive(Debug)]
@@ -142,6 +145,8 @@ impl Collector {
             reached: Instant::ZERO,
             seen: Instant::ZERO,
             completed: 0,
+            limit: Instant::NEVER,
+            lack_the_end: false,
         }
     }
 
@@ -182,9 +187,14 @@ impl Collector {
         self.sources[task].reader.writer_has_died();
     }
 
-    /// Whether a log was full, or a GPU forgot entries before they were read.
+    /// The logs are complete until `until` at most; if they `lack_the_end`, nothing is known of what comes after.
+    pub fn trust(&mut self, until: Instant, lack_the_end: bool) {
+        (self.limit, self.lack_the_end) = (until, lack_the_end);
+    }
+
+    /// Whether a log was full or lacks the end, or a GPU forgot entries before they were read.
     pub fn is_broken(&self) -> bool {
-        self.gpus.is_broken() || self.sources.iter().any(|source| source.reader.is_full())
+        self.lack_the_end || self.gpus.is_broken() || self.sources.iter().any(|source| source.reader.is_full())
     }
 
     /// Takes the entries of all logs. Answers until when they are complete.
@@ -192,7 +202,7 @@ impl Collector {
         let now = clock::now();
         self.gpus.read();
         let taken = self.sources.iter_mut().map(|source| source.reader.take(now, &mut source.entries));
-        taken.min().unwrap_or(now).min(now)
+        taken.min().unwrap_or(now).min(now).min(self.limit)
     }
 
     fn since(&self, at: Instant) -> Instant {

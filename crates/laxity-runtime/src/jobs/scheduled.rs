@@ -1,26 +1,17 @@
 //! Jobs that Laxity's scheduler schedules: their events become those of its policy.
 
-use laxity_model::{Instant, LockId, ReplicaId};
+use laxity_model::{Instant, LockId, ReplicaId, TaskId};
 use laxity_sched::{Job, LockRequest, Parameters, System, Task};
 
 use super::{Cut, JobError, Jobs};
 use crate::log::JobStep;
 
-/// The calling thread becomes the task `parameters` of `system`.
+/// The calling thread becomes the task `parameters` of `system`, with the number that traces and ties go by.
 ///
 /// # Errors
 /// Why it cannot, in words.
 pub(super) fn begin(system: &System, parameters: &Parameters, number: usize) -> Result<Task, String> {
-    let task = system.begin(parameters.clone()).map_err(|error| error.to_string())?;
-    // Traces and ties go by the numbers of the workload.
-    if task.id().index() != number {
-        return Err(format!(
-            "it is number {} of system {}, not {number}: end its other tasks",
-            task.id().0,
-            system.name()
-        ));
-    }
-    Ok(task)
+    system.begin_as(parameters.clone(), TaskId(number as u32)).map_err(|error| error.to_string())
 }
 
 impl Jobs {

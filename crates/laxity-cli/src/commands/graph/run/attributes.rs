@@ -35,7 +35,7 @@ pub struct Scheduling {
     #[arg(long, value_name = "[NODE=]CPUS")]
     cpus: Vec<Setting<Cpus>>,
     /// Laxity's own scheduler for all nodes, by --policy: jobs have the deadlines of the graph's rule, however far away
-    #[arg(long, value_name = "CLASS", value_parser = ["laxity"], conflicts_with_all = ["priorities", "priority", "cpus", "deadline_scheduling", "processes"])]
+    #[arg(long, value_name = "CLASS", value_parser = ["laxity"], conflicts_with_all = ["priorities", "priority", "cpus", "deadline_scheduling", "restart"])]
     scheduler: Option<String>,
     /// With --scheduler laxity: the policy, as in P-EDF [default: that of the file]
     #[arg(long, value_name = "POLICY", requires = "scheduler", value_parser = super::super::super::run::parse_policy)]

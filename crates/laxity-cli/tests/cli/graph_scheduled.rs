@@ -1,0 +1,84 @@
+//! `laxity graph run --processes --scheduler laxity`: the nodes' processes are the tasks of one system.
+
+use std::fs;
+
+use laxity_testing::{Alone, skip};
+use nix::sys::signal::{Signal, kill};
+
+use crate::graph::{memory, names};
+use crate::graph_live::{await_that, command, errors, owner, start};
+use crate::support::{example, run};
+
+/// A workload whose only graph has deadlines beyond periods.
+fn pipeline() -> String {
+    example("pipeline.toml").to_str().expect("UTF-8").to_owned()
+}
+
+/// Whether Linux does not let this user have real-time threads.
+fn is_refused(errors: &str) -> bool {
+    let refused = errors.contains("SCHED_FIFO") || errors.contains("is not permitted");
+    if refused {
+        skip(errors);
+    }
+    refused
+}
+
+#[test]
+fn processes_of_nodes_are_tasks_of_one_system_and_their_trace_is_judged_by_its_policy() {
+    let (_alone, folder, traces) = (Alone::with_the_scheduler(), memory(), crate::support::folder());
+    let path = traces.path().join("run.lxt");
+    let trace = path.to_str().expect("UTF-8");
+    let file = pipeline();
+    for policy in ["G-EDF", "G-DM"] {
+        let words = ["run", &file, "--for", "300ms", "--processes", "--scheduler", "laxity", "--policy", policy];
+        let output = command(folder.path(), &[&words[..], &["--trace", trace]].concat()).output().expect("it starts");
+        let said = errors(&output);
+        if is_refused(&said) {
+            return;
+        }
+        assert_eq!((output.status.code(), said.as_str()), (Some(0), ""), "{policy}");
+        let (code, out, err) = run(["trace", trace, "check", "--ignore-deadlines"]);
+        assert_eq!((code, err.as_str()), (0, ""), "{policy}: {out}");
+        assert!(out.contains("yes  a legal schedule") && out.contains(&format!("yes  follows {policy}")), "{out}");
+        let (_, jobs, _) = run(["trace", trace, "metrics", "--json"]);
+        let jobs: serde_json::Value = serde_json::from_str(&jobs).expect("JSON");
+        assert!(jobs["total"]["jobs"]["completed"].as_u64().is_none_or(|completed| completed > 10), "{jobs}");
+    }
+    assert!(names(folder.path()).is_empty());
+}
+
+/// Others decide what follows from a death, and have no log: the trace ends before it, and nothing in it is wrong.
+#[test]
+fn a_process_that_is_killed_ends_the_run_and_its_trace_is_right_up_to_there() {
+    let (_alone, folder, traces) = (Alone::with_the_scheduler(), memory(), crate::support::folder());
+    let path = traces.path().join("run.lxt");
+    let trace = path.to_str().expect("UTF-8");
+    let probe = ["run", &pipeline(), "--for", "1ms", "--processes", "--scheduler", "laxity"];
+    if is_refused(&errors(&command(folder.path(), &probe).output().expect("it starts"))) {
+        return;
+    }
+    let words = ["--processes", "--scheduler", "laxity", "--for", "80000 h", "--trace", trace];
+    let (child, graph) = start(folder.path(), &words);
+    let node = graph.node("B").expect("it has one");
+    await_that("jobs are complete", || graph.status(node).completed > 20);
+    kill(owner(&graph, "B"), Signal::SIGKILL).expect("it lives");
+    drop(graph);
+    let output = child.into_child().wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
+    assert!(errors(&output).contains("was killed by signal"), "{}", errors(&output));
+    let (_, out, err) = run(["trace", trace, "check", "--ignore-deadlines"]);
+    assert!(out.contains("yes  a legal schedule") && out.contains("yes  follows"), "{out}{err}");
+    assert!(names(folder.path()).is_empty());
+    let left = fs::read_dir("/dev/shm").expect("readable").filter_map(Result::ok).map(|entry| entry.file_name());
+    let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("laxity-sched.run-")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn no_process_takes_the_place_of_one_that_laxity_schedules() {
+    let folder = memory();
+    let words = ["run", &pipeline(), "--processes", "--restart", "--scheduler", "laxity"];
+    let output = command(folder.path(), &words).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
+    assert!(errors(&output).contains("--restart"), "{}", errors(&output));
+}
