@@ -11,6 +11,8 @@ mod holds;
 mod jobs;
 mod logs;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use laxity_gpu::Config;
 use laxity_model::{CpuId, Engine, EngineOrder, GpuId, Instant, JobId, LockId, Nanos, ReplicaId, Scheduler, TaskId};
 use laxity_trace::{DeviceInfo, Event, GpuInfo, LockInfo, LockKind, Origin, Record, TaskInfo, TaskKind, TraceHeader};
@@ -19,7 +21,7 @@ use holds::Hold;
 use logs::StreamLog;
 pub use logs::{LogError, Logs};
 
-use crate::log::Arbitration;
+use crate::log::{Arbitration, Line};
 
 /// The deadline of jobs that have none.
 const NO_DEADLINE: Nanos = Nanos::LONGEST;
@@ -64,6 +66,7 @@ impl Logs {
         let pool: Vec<GpuId> = (0..*gpus).map(GpuId).collect();
         let replicas = u16::try_from(tokens * u32::from(*gpus)).unwrap_or(u16::MAX);
         header.locks = vec![LockInfo { name: "token".to_owned(), replicas, kind: LockKind::Tokens { gpus: pool } }];
+        header.operations = self.operation_names().into_keys().map(str::to_owned).collect();
         let order = if *by_priority { EngineOrder::Priority } else { EngineOrder::Fifo };
         for gpu in 0..*gpus {
             for &engine in engines(*copy_engines) {
@@ -74,14 +77,26 @@ impl Logs {
         header
     }
 
+    /// The names of all operations, each with its number.
+    fn operation_names(&self) -> BTreeMap<&str, u32> {
+        let lines = self.streams.iter().flat_map(|stream| &stream.lines);
+        let labels = lines.filter_map(|(_, line)| match line {
+            Line::Opens { label, .. } => label.as_deref(),
+            _ => None,
+        });
+        let names: BTreeSet<&str> = labels.collect();
+        names.into_iter().zip(0..).collect()
+    }
+
     /// What happened, from the first line of the logs on.
     pub fn records(&self) -> Vec<Record> {
         let mut holds = holds::of(self);
         holds::settle(&mut holds, self.arbitration.by_priority);
         let start = self.streams.iter().filter_map(|stream| stream.lines.first()).map(|(at, _)| *at).min().unwrap_or(0);
         let mut groups = Vec::new();
+        let names = self.operation_names();
         for hold in &holds {
-            self.add_hold(hold, &mut groups);
+            self.add_hold(hold, &names, &mut groups);
         }
         for (index, stream) in self.streams.iter().enumerate() {
             jobs::add(TaskId(index as u32), stream, start, &holds, &mut groups);
@@ -97,23 +112,23 @@ impl Logs {
         records
     }
 
-    fn add_hold(&self, hold: &Hold, groups: &mut Vec<Group>) {
-        let mut add = |at, rank, event| groups.push(Group { at, rank, events: vec![event] });
+    fn add_hold(&self, hold: &Hold, names: &BTreeMap<&str, u32>, groups: &mut Vec<Group>) {
+        let mut add = |at, rank, events: &[Event]| groups.push(Group { at, rank, events: events.to_vec() });
         let (job, engine) = (hold.job, hold.engine);
         let lock = self.lock(hold.gpu, engine);
         let gpu = GpuId(hold.gpu);
         if let Some(token) = &hold.token {
             let replica = ReplicaId(token.replica);
-            add(token.requested, Rank::RequestsToken, Event::Request { job, lock: TOKEN });
-            add(token.granted, Rank::GetsToken, Event::Grant { job, lock: TOKEN, replica });
+            add(token.requested, Rank::RequestsToken, &[Event::Request { job, lock: TOKEN }]);
+            add(token.granted, Rank::GetsToken, &[Event::Grant { job, lock: TOKEN, replica }]);
             if let Some(at) = token.released {
-                add(at, Rank::Unlocks, Event::Unlock { job, lock: TOKEN, replica });
+                add(at, Rank::Unlocks, &[Event::Unlock { job, lock: TOKEN, replica }]);
             }
         }
-        add(hold.requested, Rank::RequestsEngine, Event::Request { job, lock });
-        add(hold.granted, Rank::GetsEngine, Event::Grant { job, lock, replica: ReplicaId(0) });
+        add(hold.requested, Rank::RequestsEngine, &[Event::Request { job, lock }]);
+        add(hold.granted, Rank::GetsEngine, &[Event::Grant { job, lock, replica: ReplicaId(0) }]);
         if let Some(at) = hold.unlocked {
-            add(at, Rank::Unlocks, Event::Unlock { job, lock, replica: ReplicaId(0) });
+            add(at, Rank::Unlocks, &[Event::Unlock { job, lock, replica: ReplicaId(0) }]);
         }
         let mut free = hold.granted;
         for operation in &hold.operations {
@@ -123,9 +138,12 @@ impl Logs {
             if end.is_some_and(|end| end <= begin) {
                 continue;
             }
-            add(begin, Rank::OperationBegins, Event::EngineBegin { gpu, engine, job });
+            let name = operation.label.as_deref().and_then(|label| names.get(label).copied());
+            let mut begins = vec![Event::EngineBegin { gpu, engine, job }];
+            begins.extend(name.map(|name| Event::EngineOperation { gpu, engine, name }));
+            add(begin, Rank::OperationBegins, &begins);
             let Some(end) = end else { break };
-            add(end, Rank::OperationEnds, Event::EngineEnd { gpu, engine, job });
+            add(end, Rank::OperationEnds, &[Event::EngineEnd { gpu, engine, job }]);
             free = end;
         }
     }

@@ -8,8 +8,8 @@
 //! the `Overhead` and `LockWait` intervals recorded for that CPU, between `BottomHalfBegin` and `BottomHalfEnd` there,
 //! and between its own `SpinBegin` and `SpinEnd`. The sum of its execution is its cost plus its `CacheDelay`s.
 //!
-//! GPUs: an operation runs on an engine from `EngineBegin` to `EngineEnd`; the device raises an `Interrupt`, whose top
-//! half is an `Overhead` of the CPU and whose bottom half runs either on that CPU's current stack (`BottomHalfBegin`,
+//! GPUs: an operation, perhaps with a name (`EngineOperation`), runs on an engine from `EngineBegin` to `EngineEnd`; the
+//! device raises an `Interrupt`, whose top half is an `Overhead` of the CPU and whose bottom half runs either on that CPU's current stack (`BottomHalfBegin`,
 //! `BottomHalfEnd`) or as a job of an interrupt thread, a task of the header, for which `Serve` names the owner.
 //!
 //! Locks: `Request`, `Grant`, `Unlock`. A job whose request is not granted at once suspends (or spins) until it is.
@@ -327,6 +327,15 @@ pub enum Event {
         /// Work done in a nanosecond, in units of 2^-32 ns; 2^32 is full rate.
         rate: u64,
     },
+    /// The operation on an engine has this name. It comes right after the `EngineBegin`, of operations that have a name.
+    EngineOperation {
+        /// The GPU.
+        gpu: GpuId,
+        /// Its engine.
+        engine: Engine,
+        /// An index into [`TraceHeader::operations`](crate::TraceHeader::operations).
+        name: u32,
+    },
     /// Until now and for `duration` not even the most urgent thread got the CPU: the hypervisor, firmware or interrupts had it.
     /// Seen live by a thread that looks from time to time; so it began a little earlier.
     Stolen {
@@ -379,6 +388,7 @@ impl Event {
             | Event::Read { .. }
             | Event::Replenish { .. }
             | Event::EngineRate { .. }
+            | Event::EngineOperation { .. }
             | Event::End => [None, None],
         }
     }
@@ -421,6 +431,7 @@ impl Event {
             | Event::Throttle { .. }
             | Event::Unthrottle { .. }
             | Event::EngineRate { .. }
+            | Event::EngineOperation { .. }
             | Event::Stolen { .. }
             | Event::End => [None, None],
         }

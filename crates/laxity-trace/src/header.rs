@@ -50,6 +50,10 @@ pub struct TraceHeader {
     /// The GPUs; a `GpuId` indexes this list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuInfo>,
+    /// Names of operations on engines, kernels and copies: [`Event::EngineOperation`](crate::Event::EngineOperation) names
+    /// them by their index.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<String>,
     /// The devices that raise interrupts: the GPUs, then others. A `DeviceId` indexes this list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceInfo>,
@@ -350,6 +354,11 @@ impl TraceHeader {
         lead_nowhere
     }
 
+    /// The name of the operations that [`Event::EngineOperation`](crate::Event::EngineOperation) calls by that number.
+    pub(crate) fn operation(&self, name: u32) -> Option<&str> {
+        self.operations.get(name as usize).map(String::as_str)
+    }
+
     /// The latest-value edge of that number.
     pub(crate) fn latest_edge(&self, edge: EdgeId) -> Option<LatestInfo> {
         self.latest.get(edge.index().checked_sub(self.edges.len())?).copied()
@@ -388,6 +397,7 @@ impl TraceHeader {
             arbitration: management.arbitration.name().to_owned(),
             handling: management.handling,
             gpus: Vec::new(),
+            operations: Vec::new(),
             devices: Vec::new(),
             locks: Vec::new(),
             graphs: Vec::new(),

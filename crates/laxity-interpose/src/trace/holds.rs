@@ -34,9 +34,11 @@ pub(super) struct TokenHold {
 }
 
 /// An operation that a hold was for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Operation {
     number: u64,
+    /// What its program calls it.
+    pub label: Option<String>,
     pub opened: u64,
     pub completed: Option<u64>,
 }
@@ -66,7 +68,7 @@ fn of_stream(task: TaskId, gpu: u16, lines: &[(u64, Line)], holds: &mut Vec<Hold
     let (mut with_token, mut present): (Option<usize>, Option<usize>) = (None, None);
     for (at, line) in lines {
         let at = *at;
-        match *line {
+        match line.clone() {
             Line::Begins { job, level, .. } => {
                 levels.insert(job, level);
             }
@@ -98,9 +100,9 @@ fn of_stream(task: TaskId, gpu: u16, lines: &[(u64, Line)], holds: &mut Vec<Hold
                     operations: Vec::new(),
                 });
             }
-            Line::Opens { operation, .. } => {
+            Line::Opens { operation, label, .. } => {
                 if let Some(hold) = present {
-                    holds[hold].operations.push(Operation { number: operation, opened: at, completed: None });
+                    holds[hold].operations.push(Operation { number: operation, label, opened: at, completed: None });
                 }
             }
             Line::Complete { operation, .. } => {

@@ -48,4 +48,5 @@ pub mod extended {
     pub const ENGINE_RATE: u8 = 36;
     pub const READ: u8 = 37;
     pub const STOLEN: u8 = 38;
+    pub const ENGINE_OPERATION: u8 = 39;
 }

@@ -173,6 +173,13 @@ impl Encoder<'_, '_> {
                 varint::write(self.out, duration.0);
                 kind::EXTENDED
             }
+            Event::EngineOperation { gpu, engine, name } => {
+                self.out.put(extended::ENGINE_OPERATION);
+                self.number(gpu.0);
+                self.out.put(engine.index() as u8);
+                varint::write(self.out, name.into());
+                kind::EXTENDED
+            }
             Event::End => kind::END,
         }
     }
@@ -369,6 +376,10 @@ impl Decoder<'_, '_> {
                     Event::EngineRate { gpu, engine, rate: self.span()?.0 }
                 }
                 extended::STOLEN => Event::Stolen { cpu: self.cpu()?, duration: self.span()? },
+                extended::ENGINE_OPERATION => {
+                    let (gpu, engine) = (GpuId(self.u16()?), self.engine()?);
+                    Event::EngineOperation { gpu, engine, name: self.u32()? }
+                }
                 extended::READ => {
                     let (value, edge, _) = (self.task()?.map(|index| index.0), EdgeId(self.u32()?), self.u32()?);
                     Event::Read { job: self.job(Role::Between)?, edge, value }

@@ -84,7 +84,7 @@ impl Grid {
     pub fn engine_rows(&self, timeline: &Timeline, engines: &[EngineRow]) -> Vec<Cells> {
         let mut rows = vec![Cells::new(self); engines.len()];
         for interval in &timeline.intervals {
-            let Activity::Operation { gpu, engine, job } = interval.activity else { continue };
+            let Activity::Operation { gpu, engine, job, .. } = interval.activity else { continue };
             if let Some(row) = engines.iter().position(|row| row.is(gpu, engine)) {
                 rows[row].add(interval.from, interval.to, Fill::Executing(job.task));
             }

@@ -35,6 +35,9 @@ fn named_others(header: &TraceHeader, event: &Event) -> [Option<(&'static str, u
             };
             [Some(("GPU", gpu.index(), header.gpus.len())), copy]
         }
+        Event::EngineOperation { gpu, name, .. } => {
+            [Some(("GPU", gpu.index(), header.gpus.len())), Some(("operation", name as usize, header.operations.len()))]
+        }
         Event::Interrupt { device, .. }
         | Event::BottomHalfBegin { device, .. }
         | Event::BottomHalfEnd { device, .. }

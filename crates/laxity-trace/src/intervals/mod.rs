@@ -95,6 +95,8 @@ pub enum Activity {
         gpu: GpuId,
         /// Its engine.
         engine: Engine,
+        /// Its name, an index into [`TraceHeader::operations`](crate::TraceHeader::operations); `None` if it has none.
+        name: Option<u32>,
         /// Whose operation; the job itself may have executed or be complete.
         job: JobId,
     },

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use laxity_model::{CpuId, Instant, JobId, LockId, Nanos, TaskId};
 
 use super::{Activity, Begin, Interval, JobHistory, Released, Stop, TrackError, admit};
-use crate::replay::{Cpu, Details, Named, Operation, Replay, Running, Section};
+use crate::replay::{Cpu, Details, Named, Replay, Running, Section};
 use crate::{Event, Record, TraceHeader};
 
 /// Turns records into [`Interval`]s and [`JobHistory`]s as they come.
@@ -291,12 +291,12 @@ fn push_ended(before: &Details, at: Instant, event: Event, intervals: &mut Vec<I
         // An engine or a replica that is taken already: no legal schedule, but it stays drawable.
         Event::EngineBegin { gpu, engine, .. } => {
             if let Some(operation) = engines.on(gpu, engine) {
-                push(intervals, operation.since, at, Activity::Operation { gpu, engine, job: operation.job });
+                push(intervals, operation.since, at, operation.activity());
             }
         }
         Event::EngineEnd { gpu, engine, job } => {
             if let Some(operation) = engines.on(gpu, engine).filter(|operation| operation.job == job) {
-                push(intervals, operation.since, at, Activity::Operation { gpu, engine, job });
+                push(intervals, operation.since, at, operation.activity());
             }
         }
         Event::Grant { job, lock, replica } => {
@@ -323,8 +323,7 @@ fn push_ended(before: &Details, at: Instant, event: Event, intervals: &mut Vec<I
 fn push_under_way(details: &Details, end: Instant, intervals: &mut Vec<Interval>) {
     let Details { queues, locks, engines, .. } = details;
     for operation in engines.operations() {
-        let Operation { gpu, engine, job, since } = operation;
-        push(intervals, since, end, Activity::Operation { gpu, engine, job });
+        push(intervals, operation.since, end, operation.activity());
     }
     for request in locks.requests() {
         push_wait(Some(request.since), end, request.job, request.lock, intervals);

@@ -3,6 +3,7 @@
 use laxity_model::{Engine, GpuId, Instant, JobId};
 
 use crate::TraceHeader;
+use crate::intervals::Activity;
 
 /// An operation on an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,16 @@ pub(crate) struct Operation {
     pub job: JobId,
     /// When it began.
     pub since: Instant,
+    /// Its name, an index into those of the header.
+    pub name: Option<u32>,
+}
+
+impl Operation {
+    /// As an interval has it.
+    pub fn activity(self) -> Activity {
+        let Operation { gpu, engine, job, name, .. } = self;
+        Activity::Operation { gpu, engine, job, name }
+    }
 }
 
 /// The operations that began and did not end.
@@ -41,6 +52,13 @@ impl Engines {
         let engine = self.gpus.get_mut(operation.gpu.index()).and_then(|gpu| gpu.get_mut(operation.engine.index()));
         if let Some(engine) = engine {
             *engine = Some(operation);
+        }
+    }
+
+    /// The operation on the engine, if there is one, has this name.
+    pub(super) fn name(&mut self, gpu: GpuId, engine: Engine, name: u32) {
+        if let Some(engine) = self.gpus.get_mut(gpu.index()).and_then(|gpu| gpu.get_mut(engine.index())) {
+            *engine = engine.map(|operation| Operation { name: Some(name), ..operation });
         }
     }
 

@@ -249,7 +249,10 @@ impl Details {
             Event::Withdraw { job, lock } => locks.withdraw(job, lock),
             Event::Grant { job, lock, replica } => locks.grant(at, job, lock, replica),
             Event::Unlock { job, lock, replica } => locks.unlock(job, lock, replica),
-            Event::EngineBegin { gpu, engine, job } => engines.begin(Operation { gpu, engine, job, since: at }),
+            Event::EngineBegin { gpu, engine, job } => {
+                engines.begin(Operation { gpu, engine, job, since: at, name: None });
+            }
+            Event::EngineOperation { gpu, engine, name } => engines.name(gpu, engine, name),
             Event::EngineEnd { gpu, engine, job } => engines.end(gpu, engine, job),
             Event::Interrupt { cpu, device, job } => interrupts.raise(cpu, Source { device, owner: job }),
             Event::Overhead { cpu, kind: OverheadKind::TopHalf, .. } => interrupts.begin_top_half(cpu),

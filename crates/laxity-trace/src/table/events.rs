@@ -53,6 +53,8 @@ pub struct EventRow<'a> {
     pub level: Option<u64>,
     /// The number of the task whose priority that is.
     pub of_task: Option<u32>,
+    /// The name of the operation on the engine, where the trace has names.
+    pub operation: Option<&'a str>,
 }
 
 impl Row for EventRow<'_> {
@@ -78,6 +80,7 @@ impl Row for EventRow<'_> {
         "tokens",
         "level",
         "of_task",
+        "operation",
     ];
 }
 
@@ -174,6 +177,12 @@ fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
         Event::EngineRate { gpu, engine, rate } => {
             EventRow { gpu: Some(gpu.0), engine: Some(engine.name()), level: Some(rate), ..base("engine_rate") }
         }
+        Event::EngineOperation { gpu, engine, name } => EventRow {
+            gpu: Some(gpu.0),
+            engine: Some(engine.name()),
+            operation: header.operation(name),
+            ..base("engine_operation")
+        },
         Event::Stolen { cpu, duration } => EventRow { duration_ns: Some(duration.0), ..of_cpu("stolen", cpu) },
         Event::End => base("end"),
     }

@@ -49,6 +49,8 @@ pub struct IntervalRow<'a> {
     pub level: Option<u64>,
     /// The number of the task whose priority that is.
     pub of_task: Option<u32>,
+    /// The name of the operation on the engine, where the trace has names.
+    pub operation: Option<&'a str>,
 }
 
 impl Row for IntervalRow<'_> {
@@ -73,6 +75,7 @@ impl Row for IntervalRow<'_> {
         "owner",
         "level",
         "of_task",
+        "operation",
     ];
 }
 
@@ -110,7 +113,12 @@ fn row<'a>(header: &'a TraceHeader, interval: &Interval) -> IntervalRow<'a> {
             },
             ..row
         },
-        Activity::Operation { gpu, engine, .. } => IntervalRow { gpu: Some(gpu.0), engine: Some(engine.name()), ..row },
+        Activity::Operation { gpu, engine, name, .. } => IntervalRow {
+            gpu: Some(gpu.0),
+            engine: Some(engine.name()),
+            operation: name.and_then(|name| header.operation(name)),
+            ..row
+        },
         Activity::AwaitingLock { lock, .. } => IntervalRow { lock: Some(lock.0), ..row },
         Activity::CriticalSection { lock, replica, .. } => {
             IntervalRow { lock: Some(lock.0), replica: Some(replica.0), ..row }

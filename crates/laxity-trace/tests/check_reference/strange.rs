@@ -92,6 +92,11 @@ fn any_memory_event() -> impl Strategy<Value = Event> {
     prop_oneof![
         (cpu(), task()).prop_map(|(cpu, task)| Event::Throttle { cpu, task }),
         (cpu(), task(), any::<u64>()).prop_map(|(cpu, task, lost)| Event::Unthrottle { cpu, task, lost: Nanos(lost) }),
+        (any_number().prop_map(GpuId), engine(), any::<u32>()).prop_map(|(gpu, engine, name)| Event::EngineOperation {
+            gpu,
+            engine,
+            name,
+        }),
         (cpu(), any::<u64>()).prop_map(|(cpu, duration)| Event::Stolen { cpu, duration: Nanos(duration) }),
         (cpu(), prop::option::of(any::<u64>())).prop_map(|(cpu, budget)| Event::Regulate { cpu, budget }),
         (any_number().prop_map(GpuId), engine(), any::<u64>()).prop_map(|(gpu, engine, rate)| Event::EngineRate {

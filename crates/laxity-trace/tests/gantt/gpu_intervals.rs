@@ -135,7 +135,7 @@ fn engines_locks_spinning_and_inheritance_last_from_their_first_to_their_last_re
     let trace = pipeline();
     let timeline = timeline(&trace);
     let operations = pick(&timeline, |activity| match activity {
-        Activity::Operation { gpu: GpuId(0), engine, job } => Some((engine, job.task.0)),
+        Activity::Operation { gpu: GpuId(0), engine, job, .. } => Some((engine, job.task.0)),
         _ => None,
     });
     assert_eq!(operations, [(10, 20, (CE0, 1)), (30, 80, (EE, 1)), (112, 128, (EE, 2))]);

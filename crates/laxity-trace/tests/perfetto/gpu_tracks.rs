@@ -1,6 +1,9 @@
 //! Engines, interrupts, locks, priorities and tokens.
 
+use laxity_model::{Engine, GpuId};
 use laxity_trace::perfetto::messages::Value;
+use laxity_trace::table::intervals;
+use laxity_trace::{Event, Record};
 use proptest::prelude::*;
 
 use super::fixtures::*;
@@ -65,6 +68,23 @@ fn every_engine_has_a_track_of_operations_named_by_task() {
     assert_eq!(operation.facts["job"], Value::Unsigned(0));
     let tracks = packets(&header, &records).into_iter().filter_map(|packet| packet.track_descriptor?.name);
     assert!(tracks.into_iter().any(|name| name == "gpu0 CE1"), "an idle engine has a track, too");
+}
+
+#[test]
+fn an_operation_with_a_name_is_called_by_it_and_tells_its_job() {
+    let (mut header, mut records) = pipeline();
+    header.operations = vec!["copy".to_owned(), "gemm".to_owned()];
+    let begins = |record: &Record| matches!(record.event, Event::EngineBegin { engine: Engine::Execution, .. });
+    let first = records.iter().position(begins).expect("an operation");
+    let name = Event::EngineOperation { gpu: GpuId(0), engine: Engine::Execution, name: 1 };
+    records.insert(first + 1, Record { event: name, ..records[first] });
+    let seen = seen(&header, &records);
+    let engine = format!("{}/GPUs, driver/gpu0 EE", header.workload);
+    assert_eq!(on(&seen, &engine), [(30, BEGIN, "gemm"), (80, END, ""), (112, BEGIN, "lidar"), (128, END, "")]);
+    assert_eq!(facts_of(&seen, "gemm")["owner"], text("detector 0"));
+    let rows = intervals(&header, &records).expect("it fits");
+    let named: Vec<_> = rows.iter().filter_map(|row| Some((row.operation?, row.from_ns, row.task_name))).collect();
+    assert_eq!(named, [("gemm", at(30).0, Some("detector"))], "the next operation has none");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use laxity_model::{CpuId, EdgeId, Engine, GpuId, LockId, OverheadKind, ReplicaId, TaskId};
 use laxity_trace::intervals::TrackError;
 use laxity_trace::table::{EventRow, IntervalRow, JobRow, Owner, events, intervals, jobs};
-use laxity_trace::{DeviceId, Event};
+use laxity_trace::{DeviceId, Event, TraceHeader};
 
 use super::fixtures::*;
 use super::gpus::*;
@@ -70,7 +70,7 @@ fn a_pending_job_has_no_completion_and_is_missed_once_its_deadline_has_come() {
 
 #[test]
 fn an_events_row_has_what_applies_and_nothing_else() {
-    let header = figure_1_header();
+    let header = TraceHeader { operations: vec!["gemm".to_owned()], ..figure_1_header() };
     let none = EventRow {
         at_ns: 1_500_000,
         event: "end",
@@ -84,6 +84,7 @@ fn an_events_row_has_what_applies_and_nothing_else() {
         duration_ns: None,
         gpu: None,
         engine: None,
+        operation: None,
         device: None,
         lock: None,
         replica: None,
@@ -196,6 +197,10 @@ fn an_events_row_has_what_applies_and_nothing_else() {
             EventRow { event: "read", edge: Some(8), level: Some(4), ..job },
         ),
         (
+            Event::EngineOperation { gpu: GpuId(0), engine: Engine::Execution, name: 0 },
+            EventRow { event: "engine_operation", gpu: Some(0), engine: Some("EE"), operation: Some("gemm"), ..none },
+        ),
+        (
             Event::Stolen { cpu, duration },
             EventRow { event: "stolen", cpu: Some(1), duration_ns: Some(100_000), ..none },
         ),
@@ -226,6 +231,7 @@ fn an_intervals_row_tells_how_an_execution_began_and_stopped() {
         migrated_from_cpu: Some(1),
         gpu: None,
         engine: None,
+        operation: None,
         device: None,
         lock: None,
         replica: None,

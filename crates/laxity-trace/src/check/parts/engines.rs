@@ -27,7 +27,7 @@ impl<'a> Engines<'a> {
     pub fn record(&mut self, at: Instant, event: Event, before: &crate::replay::Engines, report: &mut Report) {
         let (job, found) = match event {
             Event::EngineBegin { gpu, engine, job } => {
-                let found = self.problem(Operation { gpu, engine, job, since: at }, before);
+                let found = self.problem(Operation { gpu, engine, job, since: at, name: None }, before);
                 if let Some(ended) = before.on(gpu, engine) {
                     self.by_job.remove(&(ended.job, gpu, engine));
                 }

@@ -127,6 +127,9 @@ impl Chart<'_> {
             (Activity::Inheritance { of, .. }, Some(job)) => {
                 format!("{job} inherits from {}", self.header.tasks[of.index()].name)
             }
+            (Activity::Operation { name: Some(name), .. }, Some(job)) => {
+                format!("{job}, {}", self.header.operation(name).unwrap_or_default())
+            }
             (_, Some(job)) => format!("{job}, {what}"),
             (_, None) => format!("{what}{whose}"),
         };

@@ -173,6 +173,7 @@ impl<'a, W: io::Write> Exporter<'a, W> {
             | Event::Link { .. }
             | Event::EngineBegin { .. }
             | Event::EngineEnd { .. }
+            | Event::EngineOperation { .. }
             | Event::BottomHalfBegin { .. }
             | Event::BottomHalfEnd { .. }
             | Event::Request { .. }

@@ -56,10 +56,18 @@ impl<W: io::Write> Exporter<'_, W> {
                 let facts = vec![fact(Fact::Owner, Value::Text(job_name(self.header, job)))];
                 Slice { facts, ..Slice::new(Track::cpu(cpu), Name::Spins, Category::Job) }
             }
-            Activity::Operation { gpu, engine, job } => Slice {
-                track: Track::engine(gpu, engine),
-                what: What::BeginNamed(self.task_name(job), Category::Gpu),
-                facts: vec![job_fact(job)],
+            // With a name of its own an operation is called by that, and its job is told beside it.
+            Activity::Operation { gpu, engine, job, name } => match name.and_then(|name| self.header.operation(name)) {
+                Some(name) => Slice {
+                    track: Track::engine(gpu, engine),
+                    what: What::BeginNamed(name.to_owned(), Category::Gpu),
+                    facts: vec![fact(Fact::Owner, Value::Text(job_name(self.header, job)))],
+                },
+                None => Slice {
+                    track: Track::engine(gpu, engine),
+                    what: What::BeginNamed(self.task_name(job), Category::Gpu),
+                    facts: vec![job_fact(job)],
+                },
             },
             Activity::Suspension { job } => return self.on_lane(job, LaneKind::Jobs, |_| Name::Suspended.of_job()),
             Activity::NonPreemptive { job, .. } => {
