@@ -6,7 +6,7 @@ use laxity_model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::ServerInfo;
+use crate::{MemoryInfo, ServerInfo};
 
 /// Everything a reader of a trace must know besides its records.
 ///
@@ -78,23 +78,6 @@ pub struct TraceHeader {
     /// Memory, where its traffic slows something down or is regulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryInfo>,
-}
-
-/// The memory of a trace: what causes traffic, and how that is regulated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MemoryInfo {
-    /// The period of budgets.
-    #[serde(rename = "period_ns")]
-    pub period: Nanos,
-    /// From the moment at which a budget is used up to the one at which the CPU stands still.
-    #[serde(rename = "latency_ns")]
-    pub latency: Nanos,
-    /// The traffic of each task while it executes, in bytes a second, by `TaskId`.
-    pub demands: Vec<u64>,
-    /// The weight of each best-effort task, in the order of the tasks.
-    pub weights: Vec<u64>,
-    /// How many times the time in which it was throttled a best-effort task is charged, in millionths.
-    pub punishment: u64,
 }
 
 /// A device that raises interrupts: its index in [`TraceHeader::devices`]. A GPU's is that of its `GpuId`.

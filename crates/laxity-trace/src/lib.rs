@@ -8,6 +8,7 @@ mod event;
 pub mod gantt;
 mod header;
 pub mod intervals;
+mod memory_info;
 pub mod metrics;
 mod occupancy;
 pub mod perfetto;
@@ -20,10 +21,11 @@ pub mod why;
 
 pub use event::{Event, Record};
 pub use header::{
-    ChainInfo, DeviceId, DeviceInfo, EdgeInfo, GpuInfo, GraphInfo, LatestInfo, LockInfo, LockKind, MemoryInfo, Origin,
-    TaskInfo, TaskKind, TraceHeader,
+    ChainInfo, DeviceId, DeviceInfo, EdgeInfo, GpuInfo, GraphInfo, LatestInfo, LockInfo, LockKind, Origin, TaskInfo,
+    TaskKind, TraceHeader,
 };
 pub use laxity_model::EdgeKind;
+pub use memory_info::MemoryInfo;
 pub use occupancy::CpuOccupancy;
 pub use server_info::ServerInfo;
 pub use sink::{NoTrace, Sink};
