@@ -268,7 +268,7 @@ fn simulate(seed: u64) -> (Played, u64) {
         _ => vec![vec![0, 1, 2]],
     };
     let door = lock::Config::Queue {
-        replicas: 1 + (seed % 5 == 0) as u16,
+        replicas: 1 + u16::from(seed.is_multiple_of(5)),
         order: EngineOrder::Priority,
         progress: lock::Progress::Inheritance,
     };
