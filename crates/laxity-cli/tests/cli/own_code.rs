@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use laxity_testing::skip;
+use laxity_testing::{Alone, skip};
 use tempfile::TempDir;
 
 use crate::support::{folder, run};
@@ -187,7 +187,7 @@ fn code_that_crashes_or_does_not_return_loses_no_trace_and_leaves_no_memory() {
         let trace = folder.path().join("live.lxt").display().to_string();
         let (code, _, err) = if symbol == "hangs" {
             // Its jobs never end: Ctrl-C would be the user's way out.
-            interrupted(&file, &trace)
+            interrupted(&file, &trace, "other")
         } else {
             run_live(&file, &["--trace", &trace])
         };
@@ -201,11 +201,33 @@ fn code_that_crashes_or_does_not_return_loses_no_trace_and_leaves_no_memory() {
     }
 }
 
+/// From its fourth job on the first task never comes back. It is the more urgent one, and there is one CPU: without its budget the
+/// other one would not complete another job.
+#[test]
+fn code_that_never_returns_keeps_to_its_budget_and_leaves_the_cpu_to_the_others() {
+    let steady = "[[task]]\nname = \"steady\"\nperiod = \"20 ms\"\nwcet = \"2 ms\"\n";
+    let Some((folder, file)) = workload(&format!("{}budget = \"2 ms\"\n{steady}", task("hangs"))) else { return };
+    let trace = folder.path().join("live.lxt").display().to_string();
+    let _alone = Alone::with_the_scheduler();
+    let (code, _, err) = interrupted(&file, &trace, "laxity");
+    if err.contains("SCHED_FIFO") {
+        return skip(err.trim());
+    }
+    assert!(code == 1 && err.contains("its code has not returned although the run has ended"), "{code}: {err}");
+    let (code, out, err) = run(["trace", &trace, "check", "--ignore-deadlines"]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("yes  a legal schedule") && out.contains("yes  follows P-RM"), "{out}");
+    let (_, out, _) = run(["trace", &trace, "metrics", "--json"]);
+    let metrics: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let completed = |task: usize| metrics["tasks"][task]["completed"].as_u64().expect("a number");
+    assert!(completed(0) == 3 && completed(1) > 10, "of 2 s: {out}");
+}
+
 /// What a run says that is interrupted while code does not return.
-fn interrupted(file: &str, trace: &str) -> (i32, String, String) {
+fn interrupted(file: &str, trace: &str, scheduler: &str) -> (i32, String, String) {
     use nix::sys::signal::{Signal, kill};
     let mut command = Command::new(env!("CARGO_BIN_EXE_laxity"));
-    command.args(["run", file, "--for", "60s", "--scheduler", "other", "--trace", trace]);
+    command.args(["run", file, "--for", "60s", "--scheduler", scheduler, "--trace", trace]);
     let child =
         command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().expect("it starts");
     std::thread::sleep(std::time::Duration::from_secs(2));
