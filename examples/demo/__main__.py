@@ -49,9 +49,10 @@ def demonstrate(arguments: argparse.Namespace) -> Path:
     demo = Demo(out)
     command = arguments.laxity
     demo.told["gpu"] = GPU
-    demo.part("a rover on two CPUs", "workloads", lambda: workloads.rover(command, out))
-    demo.part("a graph under global EDF", "workloads", lambda: workloads.pipeline(command, out))
-    demo.part("a camera pipeline on a soft GPU", "workloads", lambda: workloads.live_gpu(command, out))
+    costs = workloads.Costs(command, out)
+    demo.part("a rover on two CPUs", "workloads", lambda: workloads.rover(command, out, costs))
+    demo.part("a graph under global EDF", "workloads", lambda: workloads.pipeline(command, out, costs))
+    demo.part("a camera pipeline on a soft GPU", "workloads", lambda: workloads.live_gpu(command, out, costs))
     demo.part("a kernel beside a memory hog", "sections", lambda: protected.run(command, out))
     if why := no_video(arguments.stabilize):
         demo.leave_out("video stabilizers", why)

@@ -70,10 +70,6 @@ class Meter:
         }
         return [{"name": name, "share": share} for name, share in shares.items()]
 
-    def stolen_ns(self) -> int:
-        """What the hypervisor took until now, on all CPUs."""
-        return round(1e9 * (_Times.now().stolen_s - self._before.stolen_s))
-
 
 class _Times(NamedTuple):
     """Seconds up to now."""

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::thread;
 
 use laxity_model::{PriorityRule, Scheduler, Task};
+use laxity_trace::LinuxClass;
 
 use crate::attributes::Attributes;
 
@@ -37,6 +38,16 @@ impl LinuxScheduler {
             LinuxScheduler::Fifo => "fifo",
             LinuxScheduler::Deadline => "deadline",
             LinuxScheduler::Other => "other",
+        }
+    }
+
+    /// The class of Linux that decides; none where Laxity's scheduler does.
+    pub const fn class(self) -> Option<LinuxClass> {
+        match self {
+            LinuxScheduler::Laxity => None,
+            LinuxScheduler::Fifo => Some(LinuxClass::Fifo),
+            LinuxScheduler::Deadline => Some(LinuxClass::Deadline),
+            LinuxScheduler::Other => Some(LinuxClass::Other),
         }
     }
 }

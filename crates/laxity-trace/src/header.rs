@@ -6,7 +6,7 @@ use laxity_model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{MemoryInfo, ServerInfo};
+use crate::{LinuxClass, MemoryInfo, ServerInfo};
 
 /// Everything a reader of a trace must know besides its records.
 ///
@@ -38,6 +38,9 @@ pub struct TraceHeader {
     /// simulated traces have links.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_linked: bool,
+    /// The class of Linux that scheduled a live run, where Laxity's scheduler did not; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linux_class: Option<LinuxClass>,
     /// The tasks; a `TaskId` indexes this list. First the workload's tasks, then the nodes of its graphs, then the
     /// interrupt threads.
     pub tasks: Vec<TaskInfo>,
@@ -301,7 +304,7 @@ impl TraceHeader {
         match self.origin {
             Origin::Simulated => self.scheduler.to_string(),
             Origin::Live if self.is_linked => self.scheduler.to_string(),
-            Origin::Live => "scheduled by Linux".to_owned(),
+            Origin::Live => format!("scheduled by {}", self.linux_class.map_or("Linux", LinuxClass::name)),
         }
     }
 
@@ -376,6 +379,7 @@ impl TraceHeader {
             costs: OverheadCosts::default(),
             seed: 0,
             is_linked: false,
+            linux_class: None,
             tasks: Vec::new(),
             arbitration: management.arbitration.name().to_owned(),
             handling: management.handling,

@@ -8,6 +8,7 @@ mod event;
 pub mod gantt;
 mod header;
 pub mod intervals;
+mod linux_class;
 mod memory_info;
 pub mod metrics;
 mod occupancy;
@@ -25,6 +26,7 @@ pub use header::{
     TaskKind, TraceHeader,
 };
 pub use laxity_model::EdgeKind;
+pub use linux_class::LinuxClass;
 pub use memory_info::MemoryInfo;
 pub use occupancy::CpuOccupancy;
 pub use server_info::ServerInfo;

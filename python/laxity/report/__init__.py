@@ -13,7 +13,6 @@ except ModuleNotFoundError as error:
         f"laxity.report needs matplotlib and jinja2; run `pip install laxity[report]` ({error})"
     ) from error
 
-from laxity.report._check import Overheads, choose_overheads, why_not
 from laxity.report._files import ResultsError
 from laxity.report._frames import Frames, Spread, read_frames
 from laxity.report._page import render, write
@@ -21,13 +20,10 @@ from laxity.report._results import read
 
 __all__ = [
     "Frames",
-    "Overheads",
     "ResultsError",
     "Spread",
-    "choose_overheads",
     "read",
     "read_frames",
     "render",
-    "why_not",
     "write",
 ]

@@ -49,10 +49,6 @@ class Fields:
         """A number."""
         return float(self._of(key, int, float))
 
-    def flag(self, key: str) -> bool:
-        """True or false."""
-        return bool(self._of(key, bool))
-
     def inner(self, key: str) -> Fields:
         """An object."""
         return Fields(f"{self._where}: {key}", self._of(key, dict))

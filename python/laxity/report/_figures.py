@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from laxity.plots._style import plain, tidy
 from laxity.report._results import Configuration, Video
-from laxity.report._workload import Line, Workload
 
 # Stand-ins that are exchanged for the variables of page.css, where they have a value for light and one for dark.
 INK, FAINT, GRID = "#202124", "#5f6368", "#e4e6e9"
@@ -29,7 +28,6 @@ VARIABLES = {INK: "--ink", FAINT: "--faint", GRID: "--grid"} | {
 }
 
 MARKERS = "os^v"
-SIMULATED = "D"
 
 WIDTH = 4.9
 """Inches; as wide as a phone, so that letters are read there, too."""
@@ -149,56 +147,6 @@ def latencies(video: Video) -> list[Plot]:
         ),
         Plot(at_least, "The same from the other end, with a logarithmic axis: how rare the longest latencies are."),
     ]
-
-
-def bounds(workload: Workload, number: int) -> Plot:
-    """Response times that were proven, simulated and seen, of a workload with a number of its own on the page."""
-    lines = [line for line in workload.lines if line.bound_ns or line.simulated_ns]
-    names = ["simulated", *(run.name for run in workload.runs)]
-    with mpl.rc_context(SETTINGS):
-        figure, ax = _axes(1.1 + 0.34 * max(len(lines), 2))
-        # Where markers fall together, they lie around the middle of their row.
-        shifts = np.linspace(-0.18, 0.18, len(names))
-        for row, line in enumerate(lines):
-            _bound(ax, row, line)
-        for place, name in enumerate(names):
-            at = [(row, ns) for row, line in enumerate(lines) if (ns := _seen(line)[place]) is not None]
-            colour = FAINT if place == 0 else SERIES[place - 1]
-            rows = [row + shifts[place] for row, _ in at]
-            ax.plot(
-                [ns / 1e6 for _, ns in at],
-                rows,
-                (SIMULATED + MARKERS)[place],
-                color=colour,
-                markersize=4.5,
-                label=plain(name),
-            )
-        ax.set_yticks(range(len(lines)), [plain(line.name) for line in lines])
-        ax.set_ylim(len(lines) - 0.5, -0.5)
-        ax.tick_params(axis="y", length=0)
-        ax.grid(visible=False, axis="y")
-        _log_axis(ax)
-        ax.set_xlabel("longest response time, ms")
-        _legend(ax)
-        svg = _svg(figure, f"bounds-{number}")
-    return Plot(
-        svg,
-        "Longest response times of each task, on a logarithmic axis."
-        + (" A bar ends where the analysis proves that none is longer." if workload.bounds else ""),
-    )
-
-
-def _bound(ax: Axes, row: int, line: Line) -> None:
-    if line.bound_ns is None:
-        return
-    least = min(ns for ns in (line.bound_ns, *_seen(line)) if ns is not None)
-    end = line.bound_ns / 1e6
-    ax.barh(row, end - 0.5 * least / 1e6, left=0.5 * least / 1e6, height=0.56, color=GRID)
-    ax.plot([end, end], [row - 0.28, row + 0.28], color=INK, linewidth=1.6, label="bound" if row == 0 else None)
-
-
-def _seen(line: Line) -> tuple[int | None, ...]:
-    return (line.simulated_ns, *line.live_ns)
 
 
 def _periods(configuration: Configuration) -> NDArray[np.float64]:

@@ -48,7 +48,6 @@ def render(results: Results) -> str:
         results=results,
         verdict=_words.verdict(results),
         video=_video(results.video) if results.video else None,
-        bounds=[_figures.bounds(workload, number) for number, workload in enumerate(results.workloads)],
         css=Path(__file__).with_name("page.css").read_text(encoding="utf-8"),
     )
 

@@ -13,9 +13,9 @@
         configurations           each {name, says, folder}, the first to compare the others with; the folder has
                                  NAME.csv for each instance; maybe gantt (a picture), gantt_says, files and cpu_time
     stabilized                   sheet (a picture), says, before_px, after_px; maybe files
-    workloads                    each {name, file, says, check, simulated, runs}: JSON of `laxity check` and `simulate`
-        runs                     each {name, says, measured (of `laxity run --json`), is_bounded, gantt; maybe files,
-                                 trace (of `laxity run`), cpu_time, and stolen_ns: what the hypervisor took of the CPUs}
+    workloads                    each {name, file, says, verdict, part, runs}: verdict and part are what
+                                 `laxity report --part` printed and wrote
+        runs                     each {name, says; maybe files, cpu_time}
     sections                     each {title, says, pictures}, where pictures are each {file, says}
 
 where files, which lie beside the page, are each {name, file}, and cpu_time is a list of {name, share}: of the time of

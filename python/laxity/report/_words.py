@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from laxity.report._results import Configuration, Results, Video
 from laxity.report._summary import summarize
-from laxity.report._workload import Workload
 
 ALIKE = 1.05
 """Ratios below this are not called a difference."""
@@ -58,7 +57,7 @@ def verdict(results: Results) -> list[str]:
     if results.video is not None:
         sentences += _of_video(results.video)
     for workload in results.workloads:
-        sentences += _of_workload(workload)
+        sentences.append(f"{workload.name}: {workload.verdict}")
     if results.stabilized is not None:
         before, after = results.stabilized.before_px, results.stabilized.after_px
         sentences.append(
@@ -94,25 +93,3 @@ def _dropped(configuration: Configuration) -> str:
     total = summarize(configuration.instances)
     share = f" ({percent(total.dropped, total.expected)})" if total.dropped else ""
     return f"{configuration.name} dropped {total.dropped:,} of {total.expected:,} frames{share}"
-
-
-def _of_workload(workload: Workload) -> list[str]:
-    missed = [f"{run.missed:,} of {run.completed:,} jobs under {run.name}" for run in workload.runs]
-    *first, last = missed or [""]
-    by = f"{', '.join(first)} and {last}" if first else last
-    sentences = [f"In {workload.name} deadlines were missed by {by}."] if missed else []
-    return sentences + (_of_bounds(workload) if workload.bounds else [])
-
-
-def _of_bounds(workload: Workload) -> list[str]:
-    beyond = workload.beyond_bounds()
-    if not beyond:
-        whole = f"{workload.bounds} bounds, simulated and live"
-        return [f"In {workload.name} nothing took longer than its proven bound ({whole})."]
-    line, run, ns = max(beyond, key=lambda item: item[2] / (item[0].bound_ns or 1))
-    where = "simulated" if run is None else f"live under {run.name}"
-    return [
-        f"In {workload.name} {len(beyond)} of the longest response times exceeded a proven bound; "
-        f"most of all that of {line.name}, {where}, with {milliseconds(ns)} ms "
-        f"where {milliseconds(line.bound_ns)} ms were proven."
-    ]

@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use laxity_model::Nanos;
+use laxity_trace::codec::{TraceReader, TraceWriter};
+use laxity_trace::{Event, Record, Sink};
 use predicates::prelude::*;
 
 use crate::support::{example, folder, laxity, run};
@@ -63,11 +66,88 @@ fn a_report_of_traces_compares_them_and_says_which_was_cut_off() {
     assert!(page.contains("rm: median") && !page.contains("proven bound"));
 }
 
+/// The bounds of a workload beside what was recorded of it: they are held against runs by its own policy alone.
 #[test]
-fn a_workload_and_a_trace_make_no_report_together() {
+fn a_report_of_a_workload_and_traces_of_it_has_bounds_beside_them() {
+    let folder = folder();
+    let [same, other, part] = ["same.lxt", "other.lxt", "part.html"].map(|name| folder.path().join(name));
+    for (policy, path) in [("P-RM", &same), ("G-EDF", &other)] {
+        let words = ["simulate", "--quiet", "--for", "1s", "--policy", policy, "--trace"];
+        laxity().args(words).args([path, &example("camera.toml")]).assert().success();
+    }
+    let camera = example("camera.toml");
+    let files = [camera.as_os_str(), same.as_os_str(), other.as_os_str()];
+    let (code, said, err) =
+        run(["report".as_ref(), "--part".as_ref(), "-o".as_ref(), part.as_os_str()].into_iter().chain(files));
+    assert_eq!(code, 0, "{err}");
+    assert!(said.contains("Same: 0 of 61 jobs late") && said.contains("Other: "), "{said}");
+    assert!(!err.contains("the live run"), "the traces are in its place: {err}");
+    let part = page(&part);
+    assert!(is_self_contained(&part) && !part.contains("<style") && !part.contains("<body"));
+    assert!(part.starts_with("<div class=\"verdict\">") && part.contains("<h3>Response times, ms</h3>"));
+    assert!(!part.contains("<h2>") && !part.contains("</h2>"));
+    assert!(part.contains("The bounds are not about other: it is under G-EDF/CEm."));
+    assert!(!part.contains("The bounds are not about same") && !part.contains("The bounds are not about simulated"));
+}
+
+/// As on a machine that costs more than the file says, and on one whose CPU a hypervisor took.
+#[test]
+fn a_job_beyond_its_bound_is_named_explained_and_drawn() {
+    let folder = folder();
+    let [longer, trace, stolen, out] =
+        ["w.toml", "late.lxt", "stolen.lxt", "late.html"].map(|name| folder.path().join(name));
+    let camera = example("camera.toml");
+    let text = fs::read_to_string(&camera).expect("the example").replace("wcet = \"35 ms\"", "wcet = \"36 ms\"");
+    fs::write(&longer, text).expect("written");
+    laxity().args(["simulate", "--quiet", "--for", "1s", "--trace"]).args([&trace, &longer]).assert().success();
+    let report = |trace: &Path| {
+        let (code, said, err) =
+            run(["report".as_ref(), camera.as_os_str(), trace.as_os_str(), "-o".as_ref(), out.as_os_str()]);
+        assert_eq!(code, 0, "{err}");
+        (said, page(&out))
+    };
+    let (said, page) = report(&trace);
+    assert!(said.contains("Longer than proven, late: lidar ("), "{said}");
+    assert!(said.contains("this machine costs more; `laxity measure` finds out what it costs."), "{said}");
+    let worst = page.split("The worst jobs").nth(1).expect("the worst jobs");
+    assert!(worst.contains(", late: ") && worst.contains("data:image/svg+xml,"));
+    write_stolen(&trace, &stolen);
+    let (said, page) = report(&stolen);
+    assert!(said.contains("its CPU was stolen for ") && said.contains("No bound knows of time"), "{said}");
+    assert!(page.contains("CPU stolen from all threads"), "the picture shows it");
+}
+
+/// The trace `from`, with the CPU of the lidar stolen for 40 ms until each of its completions.
+fn write_stolen(from: &Path, to: &Path) {
+    let reader = TraceReader::new(fs::File::open(from).expect("the trace")).expect("a trace");
+    let header = reader.header().clone();
+    let mut writer = TraceWriter::new(fs::File::create(to).expect("a file"), &header).expect("written");
+    for record in reader {
+        let Record { at, event } = record.expect("whole");
+        if let Event::Complete { cpu, job } = event
+            && header.tasks[job.task.index()].name == "lidar"
+        {
+            writer.record(at, Event::Stolen { cpu, duration: Nanos::from_millis(40) });
+        }
+        writer.record(at, event);
+    }
+    writer.finish().expect("written");
+}
+
+#[test]
+fn traces_of_another_workload_and_two_workloads_make_no_report() {
+    let folder = folder();
+    let trace = folder.path().join("other.lxt");
     laxity()
-        .args(["report".as_ref(), example("camera.toml").as_os_str(), "x.lxt".as_ref()])
+        .args(["simulate", "--quiet", "--for", "1s", "--trace"])
+        .args([&trace, &example("quickstart.toml")])
         .assert()
+        .success();
+    let with = |other: &Path| {
+        laxity().args(["report".as_ref(), example("camera.toml").as_os_str(), other.as_os_str()]).assert()
+    };
+    with(&trace).code(2).stderr(predicate::str::contains("name traces of that workload"));
+    with(&example("quickstart.toml"))
         .code(2)
-        .stderr(predicate::str::contains("a report is about one workload or about traces"));
+        .stderr(predicate::str::contains("a report is about one workload, which comes first, and traces"));
 }

@@ -339,6 +339,7 @@ fn header(compiled: &laxity_plan::Plan, workload: &Workload, linux: LinuxSchedul
         }
         return header;
     }
+    header.linux_class = linux.class();
     // Linux grants its own locks by priority, and has none among threads of `SCHED_OTHER`.
     let order = if linux == LinuxScheduler::Other { EngineOrder::Fifo } else { EngineOrder::Priority };
     for LockInfo { kind, .. } in &mut header.locks[..workload.resources.len()] {

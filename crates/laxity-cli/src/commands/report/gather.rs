@@ -6,8 +6,9 @@ use laxity_analysis::check::{self, Options, Report, check};
 use laxity_model::{Instant, OverheadProfile, Workload};
 use laxity_plan::Plan;
 use laxity_sim::Simulator;
-use laxity_trace::{Origin, Record};
+use laxity_trace::{Origin, Record, TraceHeader};
 
+use super::bounded::unbounded;
 use super::observed::Observed;
 use super::{Arguments, Missing};
 use crate::commands::trace::Source;
@@ -35,8 +36,13 @@ pub struct Evidence {
     pub missing: Vec<Missing>,
 }
 
-/// Proves, simulates and runs the workload of `file`.
-pub fn of_workload(arguments: &Arguments, file: &Path, interrupt: &Interrupt) -> Result<Evidence, CliError> {
+/// Proves, simulates and runs the workload of `file`; or has what was recorded of it in `traces`.
+pub fn of_workload(
+    arguments: &Arguments,
+    file: &Path,
+    traces: &[PathBuf],
+    interrupt: &Interrupt,
+) -> Result<Evidence, CliError> {
     let name = input::name(file);
     let mut workload = input::workload(file)?;
     workload.scheduler = arguments.policy.unwrap_or(workload.scheduler);
@@ -61,16 +67,41 @@ pub fn of_workload(arguments: &Arguments, file: &Path, interrupt: &Interrupt) ->
         facts: facts(&workload, measured),
         missing: Vec::new(),
     };
+    let mut proven = None;
     match Plan::new(&workload, &scheduler, arguments.seed) {
         Ok(plan) => {
+            proven = Some(plan.header.clone());
             let records = simulate(&plan, duration, arguments.quiet, interrupt)?;
             let how = format!("simulated for {} under {scheduler}, seed {}", short(duration), arguments.seed);
             evidence.observe("simulated", how, plan.header.clone(), records)?;
         }
         Err(refusal) => evidence.leave_out("the simulation", refusal),
     }
-    run_live(arguments, &name, &workload, duration, interrupt, &mut evidence)?;
+    if traces.is_empty() {
+        run_live(arguments, &name, &workload, duration, interrupt, &mut evidence)?;
+    }
+    for path in traces {
+        evidence.add_trace(path)?;
+        let seen = &evidence.observed.last().expect("it was added").header;
+        if let Some(proven) = proven.as_ref().filter(|proven| names(proven) != names(seen)) {
+            return Err(CliError::Argument { message: others(path, seen, &name, proven) });
+        }
+    }
+    for observed in &mut evidence.observed {
+        observed.unbounded = proven.as_ref().and_then(|proven| unbounded(proven, &observed.header));
+    }
     Ok(evidence)
+}
+
+/// The tasks and nodes that have deadlines, in their order.
+fn names(header: &TraceHeader) -> Vec<&str> {
+    header.tasks.iter().filter(|task| task.kind.has_deadlines()).map(|task| task.name.as_str()).collect()
+}
+
+/// Why a trace does not belong to a workload.
+fn others(path: &Path, seen: &TraceHeader, file: &str, proven: &TraceHeader) -> String {
+    let [seen, proven] = [seen, proven].map(|header| names(header).join(", "));
+    format!("{} has the tasks {seen}, and {file} the tasks {proven}; name traces of that workload", path.display())
 }
 
 #[cfg(target_os = "linux")]
@@ -193,6 +224,17 @@ pub fn of_traces(files: &[PathBuf]) -> Result<Evidence, CliError> {
         missing: Vec::new(),
     };
     for file in files {
+        evidence.add_trace(file)?;
+        if evidence.name.is_empty() {
+            evidence.name = evidence.observed[0].header.workload.clone();
+        }
+    }
+    Ok(evidence)
+}
+
+impl Evidence {
+    /// What the trace `file` has, by the name of the file.
+    fn add_trace(&mut self, file: &Path) -> Result<(), CliError> {
         let source = Source::open(file)?;
         let header = source.header().clone();
         let (records, ending) = source.collect();
@@ -201,16 +243,12 @@ pub fn of_traces(files: &[PathBuf]) -> Result<Evidence, CliError> {
             Origin::Simulated => format!("simulated under {}, seed {}", header.scheduler, header.seed),
             Origin::Live => format!("recorded live, {}", header.scheduled_by()),
         };
-        evidence.name = if evidence.name.is_empty() { header.workload.clone() } else { evidence.name };
         if let Err(error) = ending.whole() {
-            evidence.leave_out(&format!("the end of {label}"), error);
+            self.leave_out(&format!("the end of {label}"), error);
         }
-        evidence.observe(&label, how, header, records)?;
+        self.observe(&label, how, header, records)
     }
-    Ok(evidence)
-}
 
-impl Evidence {
     fn observe(
         &mut self,
         label: &str,

@@ -1,5 +1,6 @@
 //! `laxity report`: all that is known of a workload, on one page.
 
+mod bounded;
 mod gather;
 #[cfg(target_os = "linux")]
 mod live;
@@ -25,17 +26,19 @@ use crate::output_file::OutputFile;
 /// Of a workload file: proves bounds, simulates, runs live on this machine, and writes one HTML page that needs no network:
 /// bounds beside simulated and live response times of each task and graph, the worst jobs with a picture and an account of
 /// each nanosecond, where the laxity went, and what it was measured on. Parts that cannot be done here are left out, and the
-/// page says why. Of traces: the same from them alone, side by side.
+/// page says why. Of a workload and traces of it: the traces are in place of the live run. Of traces: the same from them alone,
+/// side by side.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity report car.toml
   laxity report car.toml --for 10s --measure 20s -o car.html
   laxity report car.toml --no-run --overheads profile.toml
   laxity report before.lxt after.lxt -o both.html
+  laxity report car.toml fifo.lxt laxity.lxt      bounds beside two runs of it that were recorded
 
 Exit codes: 0 the page is written; 1 it cannot be; 2 bad usage or bad input; 130 interrupted.")]
 pub struct Arguments {
-    /// A workload, TOML or JSON; or traces
+    /// A workload, TOML or JSON, and maybe traces of it; or traces alone
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Where the page goes
@@ -69,6 +72,9 @@ pub struct Arguments {
     /// Seed of random execution times, arrivals and jitter
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
+    /// Write the body of the page alone, without title and styles, and with headings from h3 on: for a page of your own
+    #[arg(long)]
+    part: bool,
     /// Print nothing but errors
     #[arg(long, short)]
     quiet: bool,
@@ -82,19 +88,17 @@ fn parse_policy(text: &str) -> Result<Scheduler, String> {
 pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let interrupt = Interrupt::watch();
     let evidence = match arguments.files.as_slice() {
-        [file] if !is_trace(file) => gather::of_workload(&arguments, file, &interrupt)?,
+        [file, traces @ ..] if !is_trace(file) => match traces.iter().find(|file| !is_trace(file)) {
+            None => gather::of_workload(&arguments, file, traces, &interrupt)?,
+            Some(other) => return Err(no_trace(other)),
+        },
         files => match files.iter().find(|file| !is_trace(file)) {
             None => gather::of_traces(files)?,
-            Some(workload) => {
-                let message = format!(
-                    "{} is no trace (.lxt), and a report is about one workload or about traces; name one of the two",
-                    workload.display()
-                );
-                return Err(CliError::Argument { message });
-            }
+            Some(workload) => return Err(no_trace(workload)),
         },
     };
-    OutputFile::write(&arguments.output, page::html(&evidence).as_bytes())?;
+    let page = if arguments.part { page::part(&evidence) } else { page::html(&evidence) };
+    OutputFile::write(&arguments.output, page.as_bytes())?;
     if arguments.quiet {
         return Ok(());
     }
@@ -107,6 +111,14 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     output.finish()?;
     output::note(format_args!("the page is {}", arguments.output.display()));
     Ok(())
+}
+
+fn no_trace(path: &std::path::Path) -> CliError {
+    let message = format!(
+        "{} is no trace (.lxt), and a report is about one workload, which comes first, and traces; name them so",
+        path.display()
+    );
+    CliError::Argument { message }
 }
 
 /// Whether a file holds a trace: its name says so.

@@ -14,6 +14,8 @@ pub struct Observed {
     pub label: String,
     /// How it came to be.
     pub how: String,
+    /// Why proven bounds are not about it, if there are any.
+    pub unbounded: Option<String>,
     pub header: TraceHeader,
     pub records: Vec<Record>,
     pub summary: Summary,
@@ -60,7 +62,7 @@ impl Observed {
         latencies.finish().iter().for_each(|found| graphs[found.graph].push(found.latency));
         graphs.iter_mut().for_each(|latencies| latencies.sort_unstable());
         let summary = metrics.finish(end);
-        Ok(Observed { label: label.to_owned(), how, header, records, summary, tasks, graphs })
+        Ok(Observed { label: label.to_owned(), how, unbounded: None, header, records, summary, tasks, graphs })
     }
 
     /// The latest job of each task, the one that used most of its relative deadline first.

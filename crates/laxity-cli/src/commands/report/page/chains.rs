@@ -37,11 +37,11 @@ fn row(evidence: &Evidence, index: usize, chain: &ChainSummary, is_age: bool, un
     let deadline = if is_age { chain.data_age_max } else { chain.reaction_time_max };
     let what = if is_age { "data age" } else { "reaction time" };
     let mut cells = vec![escape(&chain.name), what.to_owned(), span(deadline)];
-    let mut most = deadline;
+    let mut proven = None;
     if let Some(proof) = &evidence.proof {
         let bounds = proof.chains.get(index).and_then(|chain| chain.bounds.as_ref().ok());
         let bound = bounds.map(|bounds| if is_age { bounds.data_age } else { bounds.reaction_time });
-        most = bound.or(deadline);
+        proven = bound;
         cells.push(span(bound));
     }
     for observed in &evidence.observed {
@@ -50,6 +50,7 @@ fn row(evidence: &Evidence, index: usize, chain: &ChainSummary, is_age: bool, un
             seen.and_then(|seen| if is_age { seen.data_age.as_ref() } else { seen.reaction_time.as_ref() });
         cells.extend([times.map(|times| times.p50), times.map(|times| times.p99)].map(span));
         let longest = times.map(|times| times.max);
+        let most = proven.filter(|_| observed.unbounded.is_none()).or(deadline);
         let is_beyond = longest.zip(most).is_some_and(|(longest, most)| longest > most);
         cells.push(if is_beyond { format!("<span class=\"bad\">{}</span>", span(longest)) } else { span(longest) });
         cells.push(seen.map_or_else(|| "-".to_owned(), |seen| seen.missed.to_string()));

@@ -1,5 +1,6 @@
 //! The page.
 
+mod beyond;
 mod chains;
 mod laxity;
 mod markup;
@@ -9,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use laxity_analysis::check::{Criterion, Status};
-use laxity_model::{Instant, Nanos, SignedNanos};
+use laxity_model::{Instant, JobId, Nanos, SignedNanos};
 use laxity_trace::TaskKind;
 use laxity_trace::gantt::{self, SvgOptions, Window};
 use laxity_trace::why::{Account, job_name};
@@ -37,17 +38,27 @@ pub fn html(evidence: &Evidence) -> String {
         env!("CARGO_PKG_VERSION"),
         evidence.files.iter().map(|file| format!("<code>{}</code>", escape(file))).collect::<Vec<_>>().join(", ")
     );
-    out.push_str("<div class=\"verdict\">\n");
+    out.push_str(&body(evidence));
+    out.push_str("</body>\n</html>\n");
+    out
+}
+
+/// The body for another page: its headings begin with the third level.
+pub fn part(evidence: &Evidence) -> String {
+    // Text from elsewhere has no tags: they are escaped.
+    let deeper = |page: String, from: u8| page.replace(&format!("h{from}>"), &format!("h{}>", from + 1));
+    deeper(deeper(body(evidence), 3), 2)
+}
+
+fn body(evidence: &Evidence) -> String {
+    let mut out = String::from("<div class=\"verdict\">\n");
     for line in verdict(evidence) {
         let _ = writeln!(out, "<p>{}</p>", markup::with_code(&line));
     }
     out.push_str("</div>\n");
-    out.push_str(&times(evidence));
-    out.push_str(&chains::table(evidence));
-    out.push_str(&spending(evidence));
-    out.push_str(&worst(evidence));
-    out.push_str(&set_up(evidence));
-    out.push_str("</body>\n</html>\n");
+    for part in [times, chains::table, spending, worst, set_up] {
+        out.push_str(&part(evidence));
+    }
     out
 }
 
@@ -91,29 +102,9 @@ pub fn verdict(evidence: &Evidence) -> Vec<String> {
             count => format!(", {} of chains late", counted(count, "output")),
         };
         lines.push(format!("{}: {} of {jobs} late{outputs}{latest}.", capital(&observed.label), total.missed));
-        lines.extend(beyond(evidence, observed));
+        lines.extend(beyond::sentence(evidence, observed));
     }
     lines
-}
-
-/// The tasks that took longer than was proven.
-fn beyond(evidence: &Evidence, observed: &Observed) -> Option<String> {
-    let proof = evidence.proof.as_ref()?;
-    let tasks = observed.tasks.iter().zip(&proof.tasks);
-    let beyond: Vec<String> = tasks
-        .filter_map(|(seen, proven)| {
-            let (longest, bound) = (*seen.times.last()?, proven.response_time?.time);
-            (longest > bound).then(|| format!("{} ({} over {})", proven.name, short(longest), short(bound)))
-        })
-        .collect();
-    (!beyond.is_empty()).then(|| {
-        format!(
-            "Longer than proven, {}: {}. The bounds hold for the overheads that were charged, and this machine costs more; \
-             `laxity measure` finds out what it costs.",
-            observed.label,
-            beyond.join(", ")
-        )
-    })
 }
 
 fn capital(text: &str) -> String {
@@ -218,8 +209,12 @@ fn times(evidence: &Evidence) -> String {
         heads.extend(["p99".to_owned(), "max".to_owned(), "late".to_owned()]);
     }
     heads.push("least laxity".to_owned());
-    let rows: Vec<Vec<String>> = subjects.iter().map(|subject| row(subject, unit, evidence.proof.is_some())).collect();
+    let rows: Vec<Vec<String>> = subjects.iter().map(|subject| row(subject, unit, evidence)).collect();
     out.push_str(&table(&heads.iter().map(String::as_str).collect::<Vec<_>>(), &rows, &[], 1));
+    let unbounded = |observed: &Observed| Some((observed.label.clone(), observed.unbounded.clone()?));
+    for (label, why) in evidence.observed.iter().filter_map(unbounded).filter(|_| evidence.proof.is_some()) {
+        let _ = writeln!(out, "<p>The bounds are not about {}: {}.</p>", escape(&label), escape(&why));
+    }
     out.push_str("<div class=\"plots\">\n");
     let labels: Vec<&str> = evidence.observed.iter().map(|observed| observed.label.as_str()).collect();
     for subject in subjects.iter().filter(|subject| subject.times.iter().any(|times| !times.is_empty())) {
@@ -229,22 +224,23 @@ fn times(evidence: &Evidence) -> String {
     }
     out.push_str(
         "</div>\n<p class=\"faint\">Columns are as high as the share of jobs that took so long, relative to the highest; a \
-         column that is not empty can always be seen.</p>\n",
+         column that is not empty can always be seen. What took longer than thrice bound and deadline is in the last.</p>\n",
     );
     out
 }
 
-fn row(subject: &Subject, unit: TimeUnit, is_proven: bool) -> Vec<String> {
+fn row(subject: &Subject, unit: TimeUnit, evidence: &Evidence) -> Vec<String> {
     let span = |span: Option<Nanos>| span.map_or_else(|| "-".to_owned(), |span| unit.show(span));
     let mut row = vec![escape(&subject.name), span(subject.period), span(subject.deadline)];
-    if is_proven {
+    if evidence.proof.is_some() {
         row.push(span(subject.bound));
     }
-    for (times, missed) in subject.times.iter().zip(&subject.missed) {
+    for ((times, missed), observed) in subject.times.iter().zip(&subject.missed).zip(&evidence.observed) {
         let longest = times.last().copied();
+        let bound = subject.bound.filter(|_| observed.unbounded.is_none());
         row.push(span(percentile(times, 50)));
         row.push(span(percentile(times, 99)));
-        let is_beyond = longest.zip(subject.bound.or(subject.deadline)).is_some_and(|(longest, most)| longest > most);
+        let is_beyond = longest.zip(bound.or(subject.deadline)).is_some_and(|(longest, most)| longest > most);
         row.push(if is_beyond { format!("<span class=\"bad\">{}</span>", span(longest)) } else { span(longest) });
         row.push(match missed {
             None => "-".to_owned(),
@@ -298,7 +294,11 @@ fn spending(evidence: &Evidence) -> String {
 fn worst(evidence: &Evidence) -> String {
     let mut out = String::new();
     for observed in &evidence.observed {
-        for account in observed.latest().into_iter().take(WORST) {
+        let mut accounts = observed.latest();
+        // What took longer than was proven comes first; the order is kept otherwise.
+        let beyond: Vec<JobId> = beyond::found(evidence, observed).iter().map(|found| found.account.job).collect();
+        accounts.sort_by_key(|account| !beyond.contains(&account.job));
+        for account in accounts.into_iter().take(WORST) {
             out.push_str(&explained(observed, account));
         }
     }

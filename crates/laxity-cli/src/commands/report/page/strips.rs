@@ -14,13 +14,15 @@ use svg::node::element::{Line, Rectangle, Text, Title};
 use crate::quantity::short;
 
 const WIDTH: f64 = 620.0;
-const LEFT: f64 = 92.0;
+const LEFT: f64 = 140.0;
 const RIGHT: f64 = 24.0;
 const ROW: f64 = 40.0;
 const TOP: f64 = 18.0;
 const BOTTOM: f64 = 22.0;
 /// Columns of a histogram.
 const BINS: usize = 120;
+/// What takes longer than so many times bound and deadline is in the last column, so that these can be seen.
+const END: u64 = 3;
 
 /// The colours of what is beside each other, made for all kinds of colour vision (Okabe and Ito).
 pub const COLOURS: [&str; 4] = ["#56b4e9", "#d55e00", "#009e73", "#cc79a7"];
@@ -35,9 +37,7 @@ pub struct Strips<'a> {
 
 /// Draws the strips.
 pub fn draw(strips: &Strips) -> String {
-    let longest =
-        strips.rows.iter().filter_map(|(_, times)| times.last().copied()).chain(strips.bound).chain(strips.deadline);
-    let end = longest.max().unwrap_or(Nanos(1)).0.max(1) as f64 * 1.02;
+    let end = end(strips).0 as f64 * 1.02;
     let across = |time: f64| LEFT + time / end * (WIDTH - LEFT - RIGHT);
     let height = TOP + ROW * strips.rows.len() as f64 + BOTTOM;
     let floor = height - BOTTOM;
@@ -105,6 +105,14 @@ pub fn draw(strips: &Strips) -> String {
     picture.to_string()
 }
 
+/// The longest time that has a column of its own.
+fn end(strips: &Strips) -> Nanos {
+    let marked = strips.bound.max(strips.deadline);
+    let longest = strips.rows.iter().filter_map(|(_, times)| times.last().copied()).chain(marked).max();
+    let most = marked.map_or(Nanos::LONGEST, |marked| Nanos(marked.0.saturating_mul(END)));
+    longest.unwrap_or(Nanos(1)).min(most).max(Nanos(1))
+}
+
 /// The columns that are not empty, with their counts and the highest count.
 fn histogram(times: &[Nanos], end: f64) -> Vec<(usize, usize, usize)> {
     let mut bins = [0usize; BINS];
@@ -133,4 +141,22 @@ fn text(x: f64, y: f64, anchor: &str, words: &str, colour: &str) -> Text {
         .set("y", format!("{y:.2}"))
         .set("text-anchor", anchor)
         .set("fill", colour)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_that_takes_a_thousand_times_as_long_leaves_room_for_bound_and_deadline() {
+        let ms = Nanos::from_millis;
+        let (quick, slow) = ([ms(1), ms(2)], [ms(1), ms(10_000)]);
+        let rows = vec![("quick", &quick[..]), ("slow", &slow[..])];
+        let strips = Strips { rows: rows.clone(), bound: Some(ms(5)), deadline: Some(ms(10)) };
+        assert_eq!(end(&strips), ms(30));
+        let columns: Vec<usize> = histogram(&slow, 30_000_000.0 * 1.02).iter().map(|&(bin, ..)| bin).collect();
+        assert_eq!(columns, [3, BINS - 1], "the last column has what is longer");
+        assert_eq!(end(&Strips { rows: rows[..1].to_vec(), ..strips }), ms(10), "no longer than is needed");
+        assert_eq!(end(&Strips { rows, bound: None, deadline: None }), ms(10_000));
+    }
 }

@@ -1,0 +1,26 @@
+//! What a trace's header says of the class of Linux that scheduled a live run.
+
+use serde::{Deserialize, Serialize};
+
+/// A scheduling class of Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinuxClass {
+    /// Fixed priorities.
+    Fifo,
+    /// Earliest deadline first, each thread within its budget.
+    Deadline,
+    /// Fair shares: no policy of a workload.
+    Other,
+}
+
+impl LinuxClass {
+    /// As Linux calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LinuxClass::Fifo => "SCHED_FIFO",
+            LinuxClass::Deadline => "SCHED_DEADLINE",
+            LinuxClass::Other => "SCHED_OTHER",
+        }
+    }
+}
