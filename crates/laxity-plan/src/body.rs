@@ -274,7 +274,14 @@ impl Lowering<'_> {
                 )
             }
         };
-        let whole = Operation { gpu, engine, time, interrupts: operation.interrupts, memory: operation.memory };
+        let whole = Operation {
+            gpu,
+            engine,
+            time,
+            interrupts: operation.interrupts,
+            memory: operation.memory,
+            is_state: false,
+        };
         let GpuArbitration::GpuSync(sync) = self.context.arbitration else {
             self.on_cpu(Op::Issue(Box::new(whole)));
             if operation.waiting == Waiting::Synchronous {
@@ -329,7 +336,7 @@ impl Lowering<'_> {
 /// A copy of a task's state, as a part of a migration.
 fn state(gpu: GpuChoice, direction: CopyDirection, time: Nanos) -> Operation {
     let time = OperationTime::Given(ExecutionTime::constant(time));
-    Operation { gpu, engine: EngineKind::Copy(direction), time, interrupts: 1, memory: Factor::ZERO }
+    Operation { gpu, engine: EngineKind::Copy(direction), time, interrupts: 1, memory: Factor::ZERO, is_state: true }
 }
 
 pub(crate) fn uses_gpu(step: &Step) -> bool {

@@ -87,6 +87,8 @@ pub struct Operation {
     pub interrupts: u32,
     /// How sensitive it is to the memory traffic of CPUs, from 0 to 1.
     pub memory: Factor,
+    /// Whether it copies the task's state, as a part of a migration.
+    pub is_state: bool,
 }
 
 /// How long an operation takes.

@@ -8,9 +8,10 @@ use std::{process, thread};
 
 use laxity_gpu::{Arbitration, Base, Client, Follower, Registry};
 use laxity_model::{Instant, Nanos, TaskId};
+use laxity_plan::Op;
 use laxity_sched::{Parameters, System, Urgency};
 use laxity_softgpu::server::Server;
-use laxity_softgpu::{Config, Options, SoftGpu, Stream};
+use laxity_softgpu::{Buffer, Config, Options, SoftGpu, Stream};
 use laxity_trace::LockKind;
 
 use crate::handler::{Class, Handler, owners_name};
@@ -21,7 +22,7 @@ use crate::plan::{LivePlan, Pool, TaskPlan};
 /// How long the server of a GPU stays while it has no client: longer than it takes to open it, however busy the machine.
 const LINGER: Nanos = Nanos::from_secs(10);
 
-/// Operations only take time: nothing is stored.
+/// Where tasks have no state there, operations only take time: nothing is stored.
 const MEMORY: u64 = 4096;
 
 /// Numbers the runs of this process.
@@ -45,6 +46,8 @@ pub(crate) struct Gpus {
 pub(crate) struct Share {
     /// A stream of each GPU.
     pub streams: Vec<Stream>,
+    /// Memory of each GPU for the task's state, if that moves with it.
+    pub state: Vec<Buffer>,
     /// That of the pool that the task uses, if GPUs are locked, and not by Laxity's scheduler.
     arbitration: Option<Arbitration>,
     /// That of the bandwidth lock.
@@ -62,6 +65,10 @@ impl Gpus {
             return Ok(Gpus::default());
         }
         let run = format!("run-{}-{}", process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
+        let states = plan.tasks.iter().filter(|task| moves(task)).count() as u64;
+        // In whole pages, and with as much again so that they fit however they come.
+        let memory =
+            plan.state.map_or(MEMORY, |state| (state.bytes as u64).next_multiple_of(1 << 16) * 2 * states.max(1));
         let mut gpus = Vec::new();
         for (number, (gpu, writer)) in plan.gpus.iter().zip(writers).enumerate() {
             let handler = Handler {
@@ -70,7 +77,7 @@ impl Gpus {
                 log: Mutex::new((0, writer)),
                 failed: Mutex::new(None),
             };
-            let config = Config { copy_engines: gpu.copy_engines, memory: MEMORY, copy_rate: None, linger: LINGER };
+            let config = Config { copy_engines: gpu.copy_engines, memory, copy_rate: None, linger: LINGER };
             let opened = open(format!("{run}-{number}"), config, handler);
             gpus.push(opened.map_err(|error| format!("GPU \"{}\": {error}", gpu.name))?);
         }
@@ -116,9 +123,16 @@ impl Gpus {
         let name = short(&name);
         let streams: Result<Vec<Stream>, _> = self.gpus.iter().map(|gpu| gpu.stream(name)).collect();
         let streams = streams.map_err(|error| format!("task \"{}\": {error}", task.name))?;
+        let state = match plan.state.filter(|_| moves(task)) {
+            None => Vec::new(),
+            Some(state) => {
+                let buffers: Result<Vec<Buffer>, _> = self.gpus.iter().map(|gpu| gpu.alloc(state.bytes)).collect();
+                buffers.map_err(|error| format!("task \"{}\": its state: {error}", task.name))?
+            }
+        };
         let arbitration = task.pool(plan).and_then(|pool| self.arbitrations[pool].clone());
         let bandwidth = task.bandwidth.and(self.bandwidth.clone());
-        Ok(Some(Share { streams, arbitration, bandwidth }))
+        Ok(Some(Share { streams, state, arbitration, bandwidth }))
     }
 }
 
@@ -144,6 +158,12 @@ fn register(arbitration: Option<&Arbitration>, task: &TaskPlan) -> Result<Option
     let base = base(task.urgency, Instant::NEVER);
     let register = |arbitration: &Arbitration| arbitration.register(short(&task.name), base);
     arbitration.map(register).transpose().map_err(|error| error.to_string())
+}
+
+/// Whether the task has state that moves with it. One that says which GPU it wants has nothing copied when it leaves.
+fn moves(task: &TaskPlan) -> bool {
+    let names_one = |op: &Op| matches!(op, Op::Lock { only: Some(_), .. });
+    task.ops.iter().any(|op| matches!(op, Op::UnlessMoved(_))) && !task.ops.iter().any(names_one)
 }
 
 /// How urgent a job is that is due at `deadline`.

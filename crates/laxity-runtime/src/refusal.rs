@@ -1,6 +1,6 @@
 //! Refuses workloads that cannot be run live.
 
-use laxity_model::{GpuArbitration, ResourceProtocol, Step, TaskServer, Workload};
+use laxity_model::{GpuArbitration, MigrationPath, ResourceProtocol, Step, TaskServer, Workload};
 use thiserror::Error;
 
 /// A workload cannot be run live; each reason names the thing.
@@ -30,9 +30,6 @@ pub(crate) fn unsupported(workload: &Workload) -> Vec<String> {
              simulate",
             device.name
         ));
-    }
-    if bodies(workload).any(|body| body.iter().any(uses_gpu)) {
-        gpus(workload, &mut reasons);
     }
     let is_empty = workload.tasks.is_empty() && workload.graphs.is_empty() && workload.best_effort.is_empty();
     if is_empty && reasons.is_empty() {
@@ -87,6 +84,17 @@ fn shared_gpus(workload: &Workload, reasons: &mut Vec<String>) {
                 .to_owned(),
         );
     }
+    if let GpuArbitration::GpuSync(sync) = workload.gpu_management.arbitration
+        && sync.migration.is_some()
+        && sync.migration_path == MigrationPath::Peer
+    {
+        reasons.push(
+            "arbitration gpusync with migration from GPU to GPU: a job that moves locks engines of both, and without \
+             Laxity's scheduler it may have those of its token's GPU only; take --scheduler laxity, write \
+             migration_path = \"host\", or simulate"
+                .to_owned(),
+        );
+    }
     let engines = |gpu: &laxity_model::Gpu| gpu.copy_engines;
     let gpus = &workload.platform.gpus;
     let is_managed =
@@ -97,18 +105,6 @@ fn shared_gpus(workload: &Workload, reasons: &mut Vec<String>) {
              many, take --scheduler laxity, or simulate",
             other.name, other.copy_engines, gpus[0].name, gpus[0].copy_engines
         ));
-    }
-}
-
-fn gpus(workload: &Workload, reasons: &mut Vec<String>) {
-    if let GpuArbitration::GpuSync(sync) = workload.gpu_management.arbitration
-        && sync.migration.is_some()
-    {
-        reasons.push(
-            "arbitration gpusync: live tasks have no state that moves with them from GPU to GPU; leave migration out, or \
-             simulate"
-                .to_owned(),
-        );
     }
 }
 

@@ -173,3 +173,21 @@ fn engines_go_on_while_memory_is_reserved() {
         assert_eq!(allocating.join().expect("no panic").expect("memory"), 200 * MIB);
     });
 }
+
+#[test]
+fn memory_is_copied_from_one_soft_gpu_to_another() {
+    let [near, far] = ["near", "far"].map(|test| open(&name(test)));
+    let [from, to] = [&far, &near].map(|gpu| gpu.alloc(5_000).expect("memory"));
+    let [stream, other] = [&near, &far].map(|gpu| gpu.stream("peer").expect("a stream"));
+    let written: Vec<u8> = (0..5_000u32).map(|at| at as u8).collect();
+    other.copy_in(&from, 0, written.clone()).expect("issued").wait(Wait::Blocking).expect("done");
+    let begun = Instant::now();
+    stream.copy_from_peer(&from, &to, Nanos::from_millis(5)).expect("issued").wait(Wait::Blocking).expect("done");
+    assert!(begun.elapsed() >= Duration::from_millis(5), "its engine is busy that long");
+    assert_eq!(bytes(&near, &to), written);
+    let short = near.alloc(4_999).expect("memory");
+    for (from, to) in [(&from, &short), (&short, &from)] {
+        let refused = stream.copy_from_peer(from, to, Nanos::ZERO);
+        assert!(matches!(refused, Err(GpuError::Range { .. } | GpuError::Foreign)), "{refused:?}");
+    }
+}

@@ -1,12 +1,13 @@
 //! Tokens, engines, and operations of GPUs.
 
 use laxity_gpu::{EngineLock, TokenRequest};
-use laxity_model::{Engine, Gpu, GpuId, Instant, LockId, ReplicaId};
+use laxity_model::{CopyDirection, Engine, Gpu, GpuId, Instant, LockId, ReplicaId};
 use laxity_plan::{EngineKind, EngineTarget, GpuChoice, Op, Operation, OperationTime};
 use laxity_sched::LockRequest;
 use laxity_softgpu::{Event, Stream, Wait};
 use laxity_trace::{LockInfo, LockKind};
 
+use super::state::State;
 use super::{Cut, Held, Holding, JobError, Jobs};
 use crate::gpus::Share;
 use crate::log::JobStep;
@@ -22,6 +23,12 @@ pub(super) struct Gpus {
     engines: Vec<Vec<(Engine, LockId)>>,
     /// Operations that the job issued and did not wait for.
     outstanding: Vec<Event>,
+    /// The GPU that was granted last.
+    last: Option<GpuId>,
+    /// The one that was granted the time before, if that is another.
+    left: Option<GpuId>,
+    /// What moves with the task from GPU to GPU.
+    state: Option<State>,
 }
 
 impl Jobs {
@@ -33,6 +40,19 @@ impl Jobs {
         self.gpus.as_ref()
     }
 
+    /// Whether the job was granted another GPU than the task had before.
+    pub(super) fn has_moved(&self) -> bool {
+        self.gpus().is_some_and(|gpus| gpus.left.is_some())
+    }
+
+    /// The job holds `token` from now on.
+    fn hold(&mut self, token: Held<'_>) {
+        let gpus = self.gpus.as_mut().expect("a task that takes tokens uses GPUs");
+        let granted = gpus.granted(token);
+        gpus.left = gpus.last.filter(|&before| before != granted);
+        gpus.last = Some(granted);
+    }
+
     /// Executes the steps during which the job holds a token; answers which step gives it up.
     pub(super) fn with_token(&mut self, at: usize, request: TokenRequest, holding: Holding<'_>) -> Result<usize, Cut> {
         let Op::Lock { lock, .. } = self.plan.ops[at] else { unreachable!("it is about a token") };
@@ -40,6 +60,7 @@ impl Jobs {
         if self.scheduled.is_some() {
             let replica = self.lock_scheduled(LockRequest { lock, length, only: gpu })?;
             self.sections += 1;
+            self.hold(Held::Scheduled(replica));
             let outcome = self.steps(at + 1, Holding { token: Some(Held::Scheduled(replica)), ..holding });
             self.sections -= 1;
             // A job that is cut, at no step, is not complete.
@@ -51,6 +72,7 @@ impl Jobs {
         let token = client.request(request).map_err(JobError::from)?;
         self.note(JobStep::Grant(lock, token.replica()));
         self.sections += 1;
+        self.hold(Held::Arbitrated(&token));
         let outcome =
             self.steps(at + 1, Holding { client: Some(client), token: Some(Held::Arbitrated(&token)), ..holding });
         self.sections -= 1;
@@ -61,11 +83,9 @@ impl Jobs {
 
     /// Executes the steps during which the job holds an engine; answers which step gives it up.
     pub(super) fn with_engine(&mut self, at: usize, target: EngineTarget, holding: Holding<'_>) -> Result<usize, Cut> {
-        let EngineTarget::Own(wanted) = target else { unreachable!("a plan refuses jobs that move from GPU to GPU") };
         let token = holding.token.expect("engines are locked by holders of a token");
         let gpus = self.gpus().expect("a task that locks engines uses GPUs");
-        let gpu = gpus.granted(token);
-        let engine = wanted.on(gpus.models[gpu.index()].copy_engines);
+        let (gpu, engine) = gpus.engine(target, token);
         let lock = gpus.engine_lock(gpu, engine);
         let token = match token {
             Held::Arbitrated(token) => token,
@@ -76,6 +96,7 @@ impl Jobs {
                 return outcome;
             }
         };
+        assert_eq!(gpu, gpus.granted(holding.token.expect("just seen")), "a plan refuses peers of a token's GPU");
         self.note(JobStep::Request(lock));
         let locked: EngineLock<'_> = token.engine(engine, Instant::NEVER).map_err(JobError::from)?;
         self.note(JobStep::Grant(lock, ReplicaId(0)));
@@ -90,7 +111,7 @@ impl Jobs {
         let gpu = match operation.gpu {
             GpuChoice::Gpu(gpu) => gpu,
             GpuChoice::Granted => gpus.granted(holding.token.expect("the lock's grant comes first")),
-            GpuChoice::Left => unreachable!("a plan refuses jobs that move from GPU to GPU"),
+            GpuChoice::Left => gpus.left.expect("only a job that moved copies its state"),
         };
         let span = match &operation.time {
             OperationTime::Given(time) => self.draw(time, at),
@@ -99,9 +120,13 @@ impl Jobs {
         let gpus = self.gpus.as_mut().expect("still there");
         let stream = &gpus.streams[gpu.index()];
         stream.set_job(Some(self.index));
-        let issued = match operation.engine {
-            EngineKind::Execution => stream.launch_timed(span),
-            EngineKind::Copy(direction) => stream.copy_timed_for(direction, span),
+        let issued = match (&mut gpus.state, operation.engine) {
+            (Some(state), EngineKind::Execution) => state.compute(stream, gpu, span),
+            (Some(state), EngineKind::Copy(direction)) if operation.is_state && operation.gpu == GpuChoice::Granted => {
+                state.move_with(stream, gpu, (gpus.left, direction), span)
+            }
+            (None, EngineKind::Execution) => stream.launch_timed(span),
+            (_, EngineKind::Copy(direction)) => stream.copy_timed_for(direction, span),
         };
         gpus.outstanding.push(issued.map_err(JobError::from)?);
         Ok(())
@@ -145,7 +170,28 @@ impl Gpus {
             pool: pool.map(|pool| (pool.lock, pool.gpus.clone())),
             engines: (0..plan.gpus.len()).map(engines).collect(),
             outstanding: Vec::new(),
+            last: None,
+            left: None,
+            state: plan.state.filter(|_| !share.state.is_empty()).map(|state| State::new(state.path, &share.state)),
         }
+    }
+
+    /// The engine that the holder of `token` means by `target`.
+    fn engine(&self, target: EngineTarget, token: Held<'_>) -> (GpuId, Engine) {
+        let granted = self.granted(token);
+        let peers = || {
+            let left = self.left.expect("only a job that moved copies its state");
+            let mut ends =
+                [(left, EngineKind::Copy(CopyDirection::Out)), (granted, EngineKind::Copy(CopyDirection::In))];
+            ends.sort_unstable_by_key(|&(gpu, _)| gpu);
+            ends
+        };
+        let (gpu, kind) = match target {
+            EngineTarget::Own(kind) => (granted, kind),
+            EngineTarget::LowerPeer => peers()[0],
+            EngineTarget::UpperPeer => peers()[1],
+        };
+        (gpu, kind.on(self.models[gpu.index()].copy_engines))
     }
 
     /// The GPU that `token` is one of.

@@ -11,6 +11,7 @@ mod messages;
 mod own_code;
 mod resources;
 mod scheduled;
+mod state;
 mod supervisor;
 
 use std::cell::RefCell;
@@ -218,7 +219,7 @@ impl Jobs {
                 }
                 Op::HoldBandwidth => self.hold_bandwidth()?,
                 Op::EndBandwidth => self.end_bandwidth()?,
-                Op::UnlessMoved(_) => unreachable!("a plan refuses jobs that move from GPU to GPU"),
+                Op::UnlessMoved(steps) => at += if self.has_moved() { 0 } else { steps as usize },
             }
             at += 1;
             // A job that is done needs no more budget.

@@ -7,6 +7,7 @@ mod graph;
 mod notes;
 mod pools;
 mod protection;
+mod state;
 mod task;
 
 use laxity_graph::Spec;
@@ -27,6 +28,7 @@ pub(crate) use self::edges::CodeEdges;
 pub use self::graph::{GraphOptions, NodeOptions};
 pub(crate) use self::pools::Pool;
 pub(crate) use self::protection::{Hold, Protection};
+pub(crate) use self::state::StatePlan;
 pub(crate) use self::task::{NodeId, Raised, ReleaseRule, ReleaseTimes, TaskPlan, Trigger};
 use crate::attributes::Attributes;
 use crate::jobs::Messages;
@@ -67,6 +69,8 @@ pub struct LivePlan {
     /// The GPUs, if a task uses one.
     pub(crate) gpus: Vec<laxity_model::Gpu>,
     pub(crate) pools: Vec<Pool>,
+    /// The state that tasks keep on GPUs, if it moves with them.
+    pub(crate) state: Option<StatePlan>,
     /// Threads that handle interrupts are as urgent as the holder of the GPU, or its owner: klmirqd.
     pub(crate) follows_owners: bool,
     /// The system of Laxity's scheduler, if that schedules.
@@ -253,6 +257,7 @@ impl LivePlan {
             ending: Ending::AtDuration,
             follows_owners: (is_linked || !pools.is_empty()) && is_klmirqd,
             gpus: if use_gpus { workload.platform.gpus.clone() } else { Vec::new() },
+            state: StatePlan::new(workload).filter(|_| use_gpus),
             pools,
             tasks,
             header,

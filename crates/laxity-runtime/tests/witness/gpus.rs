@@ -162,7 +162,8 @@ fn what_live_gpus_cannot_do_is_refused_with_the_way_out() {
         plan(&workload).expect_err("refused").to_string()
     };
     assert!(refused("\"semaphore\"").contains("take --scheduler laxity"));
-    assert!(refused("{ protocol = \"gpusync\", migration = \"1 ms\" }").contains("leave migration out"));
+    let migrates = "{ protocol = \"gpusync\", migration = \"1 ms\" }";
+    assert!(refused(migrates).contains("write migration_path = \"host\""));
 }
 
 /// A run that is stopped while tokens are held and waited for ends at once, and its GPUs with it.

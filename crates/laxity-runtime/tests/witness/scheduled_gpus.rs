@@ -1,6 +1,6 @@
 //! Tokens, engines and interrupt threads under Laxity's scheduler: granted, inherited and scheduled live as simulated.
 
-use laxity_model::JobId;
+use laxity_model::{Engine, JobId};
 use laxity_testing::skip;
 use laxity_trace::{Event, Record};
 
@@ -66,6 +66,58 @@ fn tokens_and_engines_are_granted_live_as_simulated() {
             continue;
         };
         assert_eq!(found, expected, "{policy} {arbitration}");
+    }
+}
+
+/// Two GPUs, each of which a task occupies in turn, so that `little` moves. A kernel of it fails if it does not find what the
+/// last one wrote: the state is real bytes, which are copied from GPU to GPU or by host memory.
+///
+/// ```text
+///   ms         0     200    400    600    800    1000
+///   gpu0       first.......        little first.......
+///   gpu1          little.little second.......      little
+/// ```
+#[test]
+fn a_task_moves_with_its_state_live_as_simulated() {
+    let task = |name: &str, period: u32, phase: u32, kernel: &str| {
+        format!(
+            "[[task]]\nname = \"{name}\"\nperiod = \"{period} ms\"\nphase = \"{phase} ms\"\n\
+             body = [{{ cpu = \"1 us\" }}, {{ {kernel} }}, {{ cpu = \"1 us\" }}]\n"
+        )
+    };
+    let tasks = [
+        task("little", 200, 120, "kernel = \"40 ms\""),
+        task("first", 800, 0, "kernel = \"300 ms\", gpu = \"gpu0\""),
+        task("second", 800, 400, "kernel = \"300 ms\", gpu = \"gpu1\""),
+    ]
+    .concat();
+    // With one CPU a second request would wait for the first, wherever a GPU is free.
+    let pair = GPU.replace("cpus = 1", "cpus = 2");
+    let second = "[[platform.gpu]]\nname = \"gpu1\"\nbandwidth = \"10 MB/s\"\n";
+    let copies = |records: &[Record]| {
+        let is_copy = |record: &&Record| matches!(record.event, Event::EngineBegin { engine: Engine::Copy(_), job, .. } if job.task.0 == 0);
+        records.iter().filter(is_copy).count()
+    };
+    for path in ["peer", "host"] {
+        let workload = workload(&format!(
+            "scheduler = \"G-RM\"\n{pair}{second}[gpu_management]\narbitration = {{ protocol = \"gpusync\", migration = \"15 ms\", \
+             migration_path = \"{path}\" }}\nhandling = \"klmirqd\"\n{tasks}"
+        ));
+        let duration = ms(1_100);
+        let model = simulated(&workload, duration);
+        let expected = replicas(&model);
+        assert!(copies(&model) >= 4, "{path}: it moves twice at least");
+        let is_same = (0..4).find_map(|_| {
+            let records = followed(&workload, duration)?;
+            let found = replicas(&records);
+            (found == expected || latest(&records) < ms(5)).then(|| (found, copies(&records)))
+        });
+        let Some((found, copied)) = is_same else {
+            skip(format_args!("{path}: not permitted, or this machine is too busy"));
+            continue;
+        };
+        assert_eq!(found, expected, "{path}");
+        assert_eq!(copied, copies(&model), "{path}");
     }
 }
 

@@ -72,6 +72,11 @@ impl Buffer {
         &self.allocation.window
     }
 
+    /// The soft GPU in whose memory it is.
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.allocation.given.shared
+    }
+
     pub(super) fn is_of(&self, shared: &Arc<Shared>) -> bool {
         Arc::ptr_eq(&self.allocation.given.shared, shared)
     }

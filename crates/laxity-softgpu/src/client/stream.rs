@@ -155,6 +155,39 @@ impl Stream {
         Ok(CopyOut { event, bytes })
     }
 
+    /// Issues a copy that `work` makes between device memory and the host's, and returns. It runs in this process, on its
+    /// thread for the copy engine, which is busy for `duration` at least.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn copy_for<W>(&self, direction: CopyDirection, duration: Nanos, work: W) -> Result<Event, GpuError>
+    where
+        W: FnOnce(&DeviceView<'_>) -> KernelResult + Send + 'static,
+    {
+        let shared = self.shared().clone();
+        let work = move || work(&DeviceView::new(&shared));
+        self.issue(self.engine(direction), duration, Some(Box::new(work)))
+    }
+
+    /// Issues a copy of all of `from`, memory of another soft GPU that this process has open, to `to`, which is as long, and
+    /// returns. This soft GPU's engine for copies in is busy for `duration` at least; the other's engine for copies out is
+    /// busy only if an operation is issued there, too.
+    ///
+    /// # Errors
+    /// [`GpuError`]; [`GpuError::Range`] if the lengths differ.
+    pub fn copy_from_peer(&self, from: &Buffer, to: &Buffer, duration: Nanos) -> Result<Event, GpuError> {
+        let range = self.check(to, 0..from.len())?;
+        from.check(&(0..to.len()))?;
+        let (from, to, shared) = (from.clone(), to.clone(), self.shared().clone());
+        let work = move || {
+            let peer = DeviceView::new(from.shared());
+            let source = peer.read(&from, range.clone())?;
+            DeviceView::new(&shared).write(&to, range)?.copy_from_slice(&source);
+            Ok(())
+        };
+        self.issue(self.engine(CopyDirection::In), duration, Some(Box::new(work)))
+    }
+
     /// Issues a GPU kernel, and returns. The host function runs in this process, on its thread for the execution
     /// engine, while the engine of the soft GPU is busy with it.
     ///

@@ -7,7 +7,7 @@ use laxity_model::{
     CpuId, Engine, EngineOrder, GpuId, InterruptHandling, JobId, LockId, Nanos, OverheadKind, ReplicaId,
 };
 use laxity_trace::check::{self, Act, Problem, Report};
-use laxity_trace::{DeviceInfo, Event, GpuInfo, LockInfo, LockKind, Record, TaskKind, TraceHeader};
+use laxity_trace::{DeviceInfo, Event, GpuInfo, LockInfo, LockKind, Origin, Record, TaskKind, TraceHeader};
 
 /// Of an interrupt thread.
 const T: JobId = job(3, 0);
@@ -218,6 +218,17 @@ fn an_engine_runs_one_operation_and_a_job_one_after_another() {
     assert_eq!(only(&judge(&overlap)), (1, Some(A), Problem::StreamOrder { gpu, engine: CE }));
     let peers = [(0, engine_begin(0, CE, A)), (0, engine_begin(1, CE, A))];
     assert!(judge(&peers).is_clean(), "a copy between GPUs");
+    let apart = [(0, engine_begin(0, CE, A)), (1, engine_begin(1, CE, A))];
+    assert_eq!(
+        only(&judge(&apart)),
+        (1, Some(A), Problem::StreamOrder { gpu, engine: CE }),
+        "simulated it begins at once"
+    );
+    let live = TraceHeader { origin: Origin::Live, ..header() };
+    let of_live = |events: &[(u64, Event)]| check::legality(&live, &records(events), |_| None);
+    assert!(of_live(&apart).is_clean(), "live each GPU begins by itself");
+    let computes = [(0, engine_begin(0, CE, A)), (1, engine_begin(1, EE, A))];
+    assert_eq!(only(&of_live(&computes)).2, Problem::StreamOrder { gpu, engine: CE });
     assert_eq!(only(&judge(&[(0, engine_end(0, CE, A))])).2, Problem::NoOperation { gpu, engine: CE });
     let engine = Engine::Copy(1);
     assert_eq!(only(&judge(&[(0, engine_begin(0, engine, A))])).2, Problem::UnknownEngine { gpu, engine });

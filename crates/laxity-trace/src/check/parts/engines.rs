@@ -6,11 +6,11 @@ use laxity_model::{Engine, GpuId, Instant, JobId};
 
 use super::super::{Problem, Report, Violation};
 use crate::replay::Operation;
-use crate::{Event, TraceHeader};
+use crate::{Event, Origin, TraceHeader};
 
 /// Finds operations that share an engine, end without a beginning, or overlap another of their job: a job issues its
 /// operations into one stream (paper 003, section 5.4). A copy between two GPUs is one operation that begins on a copy
-/// engine of each at once.
+/// engine of each at once; live each GPU's server begins with its end when it gets to it.
 #[derive(Debug)]
 pub(super) struct Engines<'a> {
     header: &'a TraceHeader,
@@ -59,13 +59,14 @@ impl<'a> Engines<'a> {
         }
         let all = (job, GpuId(0), Engine::Execution)..=(job, GpuId(u16::MAX), Engine::Copy(u8::MAX));
         let others = self.by_job.range(all).filter_map(|&(_, gpu, engine)| before.on(gpu, engine));
-        let overlapped = others.into_iter().find(|other| !are_ends_of_one_copy(other, &new))?;
+        let overlapped = others.into_iter().find(|other| !self.are_ends_of_one_copy(other, &new))?;
         Some(Problem::StreamOrder { gpu: overlapped.gpu, engine: overlapped.engine })
     }
-}
 
-/// Whether both are the two ends of one copy between GPUs.
-fn are_ends_of_one_copy(one: &Operation, other: &Operation) -> bool {
-    let copies = |operation: &Operation| matches!(operation.engine, Engine::Copy(_));
-    one.gpu != other.gpu && one.since == other.since && copies(one) && copies(other)
+    /// Whether both are the two ends of one copy between GPUs.
+    fn are_ends_of_one_copy(&self, one: &Operation, other: &Operation) -> bool {
+        let copies = |operation: &Operation| matches!(operation.engine, Engine::Copy(_));
+        let began_as_one = one.since == other.since || self.header.origin == Origin::Live;
+        one.gpu != other.gpu && began_as_one && copies(one) && copies(other)
+    }
 }
