@@ -224,7 +224,7 @@ fn times(evidence: &Evidence) -> String {
     }
     out.push_str(
         "</div>\n<p class=\"faint\">Columns are as high as the share of jobs that took so long, relative to the highest; a \
-         column that is not empty can always be seen. What took longer than thrice bound and deadline is in the last.</p>\n",
+         column that is not empty can always be seen. Times beyond thrice bound and deadline are in the last.</p>\n",
     );
     out
 }
