@@ -83,7 +83,7 @@ mod tests {
     fn a_kernel_works_upon_what_the_last_one_left_or_fails() {
         let mut bytes = vec![0; 40];
         assert!(work(&mut bytes, 0).is_ok() && work(&mut bytes, 1).is_ok());
-        let stale = work(&mut vec![0; 40], 2).expect_err("two kernels wrote elsewhere").to_string();
+        let stale = work(&mut [0; 40], 2).expect_err("two kernels wrote elsewhere").to_string();
         assert_eq!(stale, "the state on its GPU is of kernel 0 of the task, and kernel 2 was the last");
         // Half of it was copied.
         bytes[32] = 0;
