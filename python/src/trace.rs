@@ -172,7 +172,7 @@ impl PyTrace {
     /// (uint32), task_name (dictionary), job (uint32), deadline_ns (int64), kind (dictionary: which overhead),
     /// duration_ns (int64), gpu (uint16), engine (dictionary: EE, CE0, CE1), device, lock, replica (uint16), owner
     /// (dictionary, `task.job`: on whose behalf an interrupt is handled), edge, tokens (uint32), level (uint64: the
-    /// effective priority), of_task (uint32: whose priority that is).
+    /// effective priority), of_task (uint32: whose priority that is), operation (dictionary: its name, of a program's).
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.table(py, |header, records| Ok(batch(header, &table::events(header, records).collect::<Vec<_>>())?))
     }
@@ -185,7 +185,7 @@ impl PyTrace {
     /// (dictionary), job (uint32), begin (dictionary: first, again, migrated, after_overhead, after_spinning), stop
     /// (dictionary: overhead, spinning, preempted, suspended, completed, trace_ended), migrated_from_cpu, gpu (uint16),
     /// engine (dictionary), device, lock, replica (uint16), owner (dictionary, `task.job`: on whose behalf an interrupt
-    /// is handled), level (uint64), of_task (uint32).
+    /// is handled), level (uint64), of_task (uint32), operation (dictionary: its name, of a program's).
     fn intervals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.table(py, |header, records| Ok(batch(header, &table::intervals(header, records)?)?))
     }

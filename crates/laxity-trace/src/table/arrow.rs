@@ -118,6 +118,7 @@ impl ArrowRow for EventRow<'_> {
             optional_number(rows, |row| row.tokens),
             level(rows, |row| row.level),
             optional_number(rows, |row| row.of_task),
+            optional_name(rows, |row| row.operation),
         ]
     }
 }
@@ -144,6 +145,7 @@ impl ArrowRow for IntervalRow<'_> {
             owner(rows, |row| row.owner),
             level(rows, |row| row.level),
             optional_number(rows, |row| row.of_task),
+            optional_name(rows, |row| row.operation),
         ]
     }
 }
