@@ -7,6 +7,7 @@ use laxity_model::{
     ResourceProtocol, Scheduler, Server, ServerKind, Step, TaskServer, ThreadPriority, TokenHold, Waiting, Workload,
 };
 
+use crate::graphs::{self, Kind};
 use crate::systems::{self, UNIT, pick};
 
 const HIGH: InterruptHandling = InterruptHandling::PreemptRt(ThreadPriority::High);
@@ -46,11 +47,13 @@ pub enum Feature {
     Scattered,
     /// The counterpart of priority ceilings under EDF.
     Floors,
+    /// Graphs with replicas of their data objects, at times too few.
+    Copies,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 14] = [
+    pub const ALL: [Feature; 15] = [
         Feature::Tokens,
         Feature::Donors,
         Feature::Halves,
@@ -65,10 +68,14 @@ impl Feature {
         Feature::SharedThreads,
         Feature::Scattered,
         Feature::Floors,
+        Feature::Copies,
     ];
 
     /// A system with the feature from `seed`, and its scheduler.
     pub fn system(self, seed: u64) -> (Workload, Scheduler) {
+        if self == Feature::Copies {
+            return graphs::system(Kind::Copies, seed);
+        }
         let rng = &mut SplitMix64::new(!seed);
         let size = match self {
             Feature::Donors => systems::Size { cpus: 1 + seed % 3, gpus: 1, tasks: 4 + rng.below(7), stretch: 2 },

@@ -38,8 +38,8 @@ pub fn observe(workload: &Workload, scheduler: &Scheduler, seed: u64) -> (Summar
     (measure(&header, &records, end), records)
 }
 
-/// Panics if an observation exceeds what `report` promises.
-pub fn compare(report: &Report, (summary, records): &(Summary, Vec<Record>), context: &str) {
+/// Panics if an observation of `workload`, whatever its tasks' arrivals, exceeds what `report` promises.
+pub fn compare(report: &Report, workload: &Workload, (summary, records): &(Summary, Vec<Record>), context: &str) {
     for (task, observed) in report.tasks.iter().zip(&summary.tasks) {
         let (Some(bound), Some(tardiness)) = (task.response_time, task.tardiness) else { continue };
         let response = observed.jobs.response_time.map_or(Nanos::ZERO, |times| times.max);
@@ -51,16 +51,20 @@ pub fn compare(report: &Report, (summary, records): &(Summary, Vec<Record>), con
         let missed: u64 = summary.tasks[..report.tasks.len()].iter().map(|task| task.jobs.missed).sum();
         assert_eq!(missed, 0, "{context}: accepted by {:?}", report.hard.tests);
     }
-    // A graph's sources arrive from time 0 on, and what is bounded of a node is counted from the n-th of its periods.
-    for node in report.graphs.iter().flat_map(|graph| graph.nodes.iter().flatten()) {
-        for record in records {
-            if let Event::Complete { job, .. } = record.event
-                && job.task.index() == node.task
-            {
-                // Early releases let it complete before that.
-                let begins = u64::from(job.index) * report.tasks[node.task].period.0;
-                let after = Nanos(record.at.0.saturating_sub(begins));
-                assert!(after <= node.completion, "{context}: {job:?} completes {after} of {}", node.completion);
+    // What is bounded of a node is counted from the n-th of its periods after the first source of its graph arrives.
+    for (graph, bounds) in workload.graphs.iter().zip(&report.graphs) {
+        let sources = graph.nodes.iter().filter(|node| node.period.is_some());
+        let origin = sources.map(|node| node.phase).min().unwrap_or(Nanos::ZERO);
+        for node in bounds.nodes.iter().flatten() {
+            for record in records {
+                if let Event::Complete { job, .. } = record.event
+                    && job.task.index() == node.task
+                {
+                    // Early releases let it complete before that.
+                    let begins = origin.0 + u64::from(job.index) * report.tasks[node.task].period.0;
+                    let after = Nanos(record.at.0.saturating_sub(begins));
+                    assert!(after <= node.completion, "{context}: {job:?} completes {after} of {}", node.completion);
+                }
             }
         }
     }

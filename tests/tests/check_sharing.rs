@@ -23,7 +23,7 @@ fn judge(seeds: std::ops::Range<u64>, criterion: Criterion) -> (u32, f64) {
                 management.handling.name()
             );
             let seen = observe(pattern, &scheduler, seed);
-            compare(&report, &seen, &context);
+            compare(&report, pattern, &seen, &context);
             for (task, observed) in report.tasks.iter().zip(&seen.0.tasks) {
                 let (Some(bound), Some(seen)) = (task.response_time, observed.jobs.response_time) else { continue };
                 nearest = nearest.max(seen.max.0 as f64 / bound.time.0.max(1) as f64);
@@ -69,7 +69,7 @@ fn a_job_that_runs_before_it_arrives_delays_others() {
         let scheduler = scheduler.parse().expect("a scheduler");
         let report = checked(&workload, &scheduler);
         let seen = observe(&workload, &scheduler, 0);
-        compare(&report, &seen, &scheduler.to_string());
+        compare(&report, &workload, &seen, &scheduler.to_string());
         let response = seen.0.tasks[0].jobs.response_time.expect("it completes").max;
         assert_eq!(response, Nanos::from_millis(42), "{scheduler}");
     }

@@ -45,7 +45,7 @@ fn judge(feature: Feature, seed: u64, tightness: &mut Tightness) {
     for (number, pattern) in arrivals.iter().enumerate() {
         let context = context(feature, seed, number, &workload, &scheduler);
         let seen = observe(pattern, &scheduler, seed);
-        compare(&report, &seen, &context);
+        compare(&report, pattern, &seen, &context);
         for (worst, task) in worst.iter_mut().zip(&seen.0.tasks) {
             *worst = task.jobs.response_time.map_or(0, |times| times.max.0).max(*worst);
         }
@@ -117,7 +117,7 @@ fn judge_others(seed: u64, tightness: &mut Tightness) -> u64 {
     let (mut late, mut worst) = (0, vec![0; report.tasks.len()]);
     for (number, pattern) in arrivals.iter().enumerate() {
         let seen = observe(pattern, &scheduler, seed);
-        compare(&report, &seen, &format!("seed {seed}, pattern {number}, {scheduler}"));
+        compare(&report, pattern, &seen, &format!("seed {seed}, pattern {number}, {scheduler}"));
         late += u64::from(seen.0.tasks.iter().any(|task| task.jobs.missed > 0));
         for (worst, task) in worst.iter_mut().zip(&seen.0.tasks) {
             *worst = task.jobs.response_time.map_or(0, |times| times.max.0).max(*worst);

@@ -127,11 +127,11 @@ fn a_chain_of_three_needs_six_replicas_and_not_five() {
     let vectors = vectors();
     let case = array(&vectors["pgm"]).iter().find(|case| case["id"] == "feedback-ok").expect("there");
     let (graph, _) = graph(case);
-    let bounds =
-        end_to_end(&graph, &rates(&graph).expect("rates"), &vec![rational(20, 1); 3], &vec![rational(0, 1); 3]);
-    let bounds = bounds.expect("no throttling with six tokens");
-    assert_eq!(replicas(&bounds, &[(0, 2)], &rational(10, 1)), 6);
-    assert_eq!(replicas(&bounds, &[(0, 1), (1, 2)], &rational(10, 1)), 4);
+    let rates = rates(&graph).expect("rates");
+    let (responses, phases) = (vec![rational(20, 1); 3], vec![rational(0, 1); 3]);
+    let needed = |pairs: &[_]| replicas(&graph, &rates, &responses, &phases, pairs, &rational(10, 1));
+    assert_eq!(needed(&[(0, 2)]), Ok(6), "no throttling with six tokens");
+    assert_eq!(needed(&[(0, 1), (1, 2)]), Ok(4));
 }
 
 #[test]

@@ -24,21 +24,19 @@ use crate::{Limits, Test};
 /// What is analysed, and where.
 pub(super) struct Analysis<'a> {
     pub machine: Machine,
+    pub workload: &'a Workload,
     pub clusters: Vec<Cluster>,
     pub tasks: &'a [AnalysedTask],
-    /// The same with budgets in place of the jobs that use them up, and the clusters without the isolated among them.
-    pub analysed: Vec<AnalysedTask>,
-    pub served: Vec<Cluster>,
 }
 
 /// What was found about one cluster.
-struct Found {
-    hard: Finding,
-    soft: Finding,
+pub(super) struct Found {
+    pub hard: Finding,
+    pub soft: Finding,
     /// The accounting under which the bounds hold, or the hard one if there are none.
-    inflation: Option<Inflation>,
+    pub inflation: Option<Inflation>,
     /// Response times of the members, in ticks; `None` for one that has no bound.
-    bounds: Option<(Vec<Option<u64>>, BoundSource)>,
+    pub bounds: Option<(Vec<Option<u64>>, BoundSource)>,
 }
 
 /// See [`super::check`].
@@ -62,11 +60,7 @@ pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Option
     .refuse();
     let machine = Machine::new(workload, scheduler, accounting, &clusters, sharing);
     refuse_suspensions(&machine, &tasks, &mut refusals);
-    let (analysed, served) = match refusals.is_empty() {
-        true => with_budgets(&machine, &clusters, &tasks),
-        false => (Vec::new(), Vec::new()),
-    };
-    let analysis = Analysis { machine, clusters, tasks: &tasks, analysed, served };
+    let analysis = Analysis { machine, workload, clusters, tasks: &tasks };
     let management = (!workload.platform.gpus.is_empty()).then_some(&workload.gpu_management);
     let mut report = Report {
         scheduler: *scheduler,
@@ -164,17 +158,10 @@ impl<'a> Analysis<'a> {
     }
 
     fn report(&self, workload: &Workload, options: &Options, report: &mut Report) {
-        let mut tasks: Vec<Option<TaskReport>> = vec![None; self.analysed.len()];
+        let solution = self.solve(1_000, &options.limits);
         let mut inflated: Vec<Option<Vec<(i128, u128)>>> = Vec::new();
-        for context in self.contexts(&self.analysed, &self.served) {
-            let found = find(&context, &options.limits);
+        for (context, found) in self.contexts(&solution.analysed, &solution.clusters).zip(&solution.found) {
             let demand = found.inflation.as_ref().map(|inflation| inflated_demand(&context, inflation));
-            for (member, &index) in context.cluster.members.iter().enumerate() {
-                tasks[index] = Some(task_report(&context, &found, index, Some(member)));
-            }
-            for &index in &context.cluster.isolated {
-                tasks[index] = Some(task_report(&context, &found, index, None));
-            }
             let all = &self.clusters[context.index].members;
             report.clusters.push(ClusterReport {
                 cpus: context.cluster.cpus.clone(),
@@ -183,8 +170,8 @@ impl<'a> Analysis<'a> {
                     before: utilization(self.tasks, all.iter().copied()),
                     after: demand.clone().map(|demand| sum_for_people(demand.into_iter())),
                 },
-                hard: found.hard,
-                soft: found.soft,
+                hard: found.hard.clone(),
+                soft: found.soft.clone(),
             });
             inflated.push(demand);
         }
@@ -192,7 +179,7 @@ impl<'a> Analysis<'a> {
         report.soft = Finding::of_all(report.clusters.iter().map(|cluster| &cluster.soft));
         let all: Option<Vec<_>> = inflated.into_iter().collect();
         report.load.after = all.map(|all| sum_for_people(all.into_iter().flatten()));
-        report.tasks = tasks.into_iter().map(|task| task.expect("every task is in a cluster")).collect();
+        report.tasks = self.task_reports(&solution);
         report.graphs = graphs(workload, &report.tasks);
         report.chains = chains::chains(workload, &report.tasks);
         chains::judge(&report.chains, &report.tasks, &mut report.hard);
@@ -200,7 +187,7 @@ impl<'a> Analysis<'a> {
     }
 }
 
-fn find(context: &Context<'_>, limits: &Limits) -> Found {
+pub(super) fn find(context: &Context<'_>, limits: &Limits) -> Found {
     let (judged, inflation) = Analysis::hard_of(context, limits, true);
     let is_bounded = judged.soft();
     let Judged { finding: hard, bounds, .. } = judged;
@@ -227,7 +214,7 @@ fn find(context: &Context<'_>, limits: &Limits) -> Found {
 }
 
 /// `member`: which of the members it is, if it is one.
-fn task_report(context: &Context<'_>, found: &Found, index: usize, member: Option<usize>) -> TaskReport {
+pub(super) fn task_report(context: &Context<'_>, found: &Found, index: usize, member: Option<usize>) -> TaskReport {
     let task = &context.analysed[index];
     let (wcet, period, deadline) = match &task.jobs {
         Some(jobs) => (jobs.wcet, jobs.period, jobs.deadline),

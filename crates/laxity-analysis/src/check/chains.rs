@@ -1,11 +1,11 @@
 //! Bounds on the data age and the reaction time of chains.
 
-use laxity_model::{Chain, Graph, Nanos, Replicas, Workload};
+use laxity_model::{Chain, Graph, Nanos, Workload};
 
 use super::report::ChainReport;
 use super::{ChainBounds, Failure, Finding, Status, TaskReport};
 use crate::exact::{ceil_ticks, whole};
-use crate::pgm::{ChainPath, Hop, TokenGraph, chain_bounds, rates, replicas_needed};
+use crate::pgm::{ChainPath, Hop, TokenGraph, chain_bounds, rates};
 
 /// A report for each chain; `tasks` are the workload's tasks, then the nodes of each graph.
 pub(super) fn chains(workload: &Workload, tasks: &[TaskReport]) -> Vec<ChainReport> {
@@ -34,19 +34,17 @@ pub(super) fn judge(chains: &[ChainReport], tasks: &[TaskReport], hard: &mut Fin
     }
 }
 
+/// Whether all deadlines of `chain` are proven to be met.
+pub(super) fn is_in_time(chain: &ChainReport) -> bool {
+    chain.failures().is_empty()
+}
+
+/// Jobs that may wait for a replica of their graph's data have no response-time bounds.
 fn bounds(chain: &Chain, graph: &Graph, tasks: &[TaskReport]) -> Result<ChainBounds, String> {
     let mut responses = Vec::with_capacity(tasks.len());
     for task in tasks {
         let bound = task.response_time.ok_or_else(|| format!("node \"{}\" has no response-time bound", task.name))?;
         responses.push(bound.time);
-    }
-    if let Replicas::Count(count) = graph.replicas {
-        let needed = replicas_needed(graph, &responses).map_err(|error| error.to_string())?;
-        if needed > count {
-            return Err(format!(
-                "jobs may wait for one of {count} replicas of a data object; {needed} would be enough"
-            ));
-        }
     }
     let tokens = TokenGraph::from(graph);
     let rates = rates(&tokens).map_err(|error| error.to_string())?;

@@ -6,7 +6,8 @@
 //!                                                              hard: any of the tests    soft: fixed point of
 //!                                                                                 |        |   tardiness and inflation
 //!                                                                                 v        v
-//!                                             bounds per task --graphs--> end-to-end bounds
+//!                                        bounds per task --coupled--> do nodes wait for replicas?
+//!                                                        --graphs--> end-to-end bounds
 //! ```
 //!
 //! Every answer is sufficient, never more: "schedulable" is proven, "not proven" may still be schedulable, and
@@ -21,6 +22,7 @@ mod chains;
 mod classes;
 mod context;
 mod counts;
+mod coupled;
 mod devices;
 mod explain;
 mod gpu_use;

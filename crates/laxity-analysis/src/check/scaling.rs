@@ -1,7 +1,8 @@
 //! By how much may all execution times grow before the criterion is no longer proven?
 
 use super::analysis::Analysis;
-use super::{Criterion, Options, Scaling};
+use super::coupled::is_coupled;
+use super::{Criterion, Options, Scaling, chains};
 use crate::Limits;
 
 /// The largest factor that is tried, in thousandths.
@@ -12,11 +13,16 @@ const PERMILLE_MAX: u64 = 100_000;
 /// The tests are not monotone: one may accept longer execution times and reject shorter ones. The schedulers are: a job
 /// that needs less delays no other job (the guard that makes bisection sound). So each acceptance holds for all smaller
 /// factors, too, and the answer is the largest one that was accepted; what lies above it is not claimed to fail. Tasks
-/// stay on the clusters that they are on at factor 1.
+/// stay on the clusters that they are on at factor 1. Deadlines of chains are among those that are to be met, and replicas of
+/// data must suffice.
 pub(super) fn scaling(analysis: &Analysis<'_>, options: &Options) -> Scaling {
     let fewer = |limit: u64| (limit / 8).max(1);
     let limits = Limits { points: fewer(options.limits.points), steps: fewer(options.limits.steps), ..options.limits };
+    let coupled = is_coupled(analysis.workload);
     let holds = |permille: u64| {
+        if coupled {
+            return holds_together(analysis, permille, options.criterion, &limits);
+        }
         let (analysed, clusters) = analysis.scaled(permille);
         analysis.contexts(&analysed, &clusters).all(|context| match options.criterion {
             Criterion::Hard => Analysis::hard_of(&context, &limits, false).0.finding.is_schedulable(),
@@ -25,6 +31,21 @@ pub(super) fn scaling(analysis: &Analysis<'_>, options: &Options) -> Scaling {
     };
     let (permille, is_capped) = largest(holds, PERMILLE_MAX);
     Scaling { criterion: options.criterion, permille, is_capped }
+}
+
+/// Whether the criterion is proven of all clusters and chains together, with execution times of `permille` thousandths.
+fn holds_together(analysis: &Analysis<'_>, permille: u64, criterion: Criterion, limits: &Limits) -> bool {
+    let solution = analysis.solve(permille, limits);
+    match criterion {
+        Criterion::Soft => solution.found.iter().all(|found| found.soft.is_schedulable()),
+        Criterion::Hard => {
+            let in_time = || {
+                let tasks = analysis.task_reports(&solution);
+                chains::chains(analysis.workload, &tasks).iter().all(chains::is_in_time)
+            };
+            solution.found.iter().all(|found| found.hard.is_schedulable()) && in_time()
+        }
+    }
 }
 
 /// The largest of `1..=most` for which `holds` was seen, starting from 1000; and whether that is `most`.

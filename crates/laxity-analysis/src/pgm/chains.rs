@@ -29,6 +29,7 @@
 
 use num_integer::Integer;
 
+use super::earliest::{earliest, most};
 use super::{EndToEndError, Rate, TokenEdge, TokenGraph, end_to_end};
 use crate::Rational;
 use crate::exact::{rational, whole};
@@ -110,29 +111,6 @@ impl ChainBounds {
     }
 }
 
-/// `L_k`. A source's job begins no earlier than it arrives. Another node's job n needs `v = ceil(x / rho)` complete jobs of a
-/// producer, `x = phi + (n - 1) * kappa - init`, so that `v - 1 = (x - y) / rho` with `y` at most [`most`]; and
-/// `kappa * p_j / rho = p_k`.
-fn earliest(graph: &TokenGraph, periods: &[Rational], phases: &[Rational]) -> Vec<Rational> {
-    let nodes = periods.len();
-    let mut earliest: Vec<Option<Rational>> =
-        (0..nodes).map(|node| graph.sources[node].is_some().then(|| phases[node].clone())).collect();
-    let forward = || graph.edges.iter().filter(|edge| !edge.back_edge);
-    // Forward edges form no cycle: after so many rounds nothing changes any more.
-    for _ in 0..nodes {
-        for edge in forward() {
-            let Some(from) = &earliest[edge.producer] else { continue };
-            let ahead = i64::from(edge.threshold) - i64::from(edge.initial);
-            let begin = from + &periods[edge.producer] * rational(ahead - most(edge, ahead), edge.produce);
-            let known = &mut earliest[edge.consumer];
-            if known.as_ref().is_none_or(|known| *known < begin) {
-                *known = Some(begin);
-            }
-        }
-    }
-    earliest.into_iter().map(|time| time.unwrap_or_else(|| whole(0))).collect()
-}
-
 /// How much earlier than its own nominal time the oldest job is whose tokens a job takes. The first token that job n of the
 /// consumer takes is number `x = (n - 1) * kappa - init + 1`, of job `ceil(x / rho)`.
 fn oldest_lag(edge: &TokenEdge, producer_period: &Rational) -> Rational {
@@ -148,10 +126,4 @@ fn newest_lag(edge: &TokenEdge, producer_period: &Rational) -> Rational {
     let initial = i64::from(edge.initial);
     let least = (initial).mod_floor(&common) + 1;
     producer_period * rational(initial + 1 - least, edge.produce)
-}
-
-/// The greatest `y` from 1 to rho that is congruent to `x` modulo gcd(rho, kappa).
-fn most(edge: &TokenEdge, x: i64) -> i64 {
-    let common = i64::from(edge.produce.gcd(&edge.consume));
-    i64::from(edge.produce) - (-x).mod_floor(&common)
 }

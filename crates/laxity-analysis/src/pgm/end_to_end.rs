@@ -3,6 +3,7 @@
 
 use num_integer::Integer;
 
+use super::earliest::earliest;
 use super::{Rate, TokenEdge, TokenGraph};
 use crate::Rational;
 use crate::exact::{ceil_ticks, rational, whole};
@@ -58,24 +59,39 @@ pub fn end_to_end(
     let periods: Vec<Rational> = rates.iter().map(Rate::period).collect();
     let shifts: Vec<Rational> = graph.edges.iter().map(|edge| shift(edge, &periods[edge.producer])).collect();
     let start = |node: usize| if graph.sources[node].is_some() { jitters[node].clone() } else { whole(0) };
-    let mut offsets: Vec<Rational> = (0..nodes).map(start).collect();
+    let starts = (0..nodes).map(|node| Some(start(node))).collect();
+    let edges: Vec<(&TokenEdge, &Rational)> = graph.edges.iter().zip(&shifts).collect();
+    let offsets = longest(&edges, response_times, starts).map_err(|node| EndToEndError::SelfThrottles { node })?;
+    let offsets: Vec<Rational> = offsets.into_iter().flatten().collect();
+    let completions = offsets.iter().zip(response_times).map(|(offset, response)| offset + response).collect();
+    Ok(EndToEnd { offsets, completions })
+}
+
+/// The longest paths from where there is a start, over `edges` with what they shift by. `None`: none leads there.
+///
+/// # Errors
+/// A node on, or behind, a cycle of positive weight.
+fn longest(
+    edges: &[(&TokenEdge, &Rational)],
+    response_times: &[Rational],
+    starts: Vec<Option<Rational>>,
+) -> Result<Vec<Option<Rational>>, usize> {
+    let mut offsets = starts;
     let mut last = 0;
-    for _ in 0..=nodes {
+    for _ in 0..=offsets.len() {
         let mut changed = None;
-        for (edge, shift) in graph.edges.iter().zip(&shifts) {
-            let release = &offsets[edge.producer] + &response_times[edge.producer] + shift;
-            if release > offsets[edge.consumer] {
-                offsets[edge.consumer] = release;
+        for (edge, shift) in edges {
+            let Some(from) = &offsets[edge.producer] else { continue };
+            let release = from + &response_times[edge.producer] + *shift;
+            if offsets[edge.consumer].as_ref().is_none_or(|known| release > *known) {
+                offsets[edge.consumer] = Some(release);
                 changed = Some(edge.consumer);
             }
         }
-        let Some(node) = changed else {
-            let completions = offsets.iter().zip(response_times).map(|(offset, response)| offset + response).collect();
-            return Ok(EndToEnd { offsets, completions });
-        };
+        let Some(node) = changed else { return Ok(offsets) };
         last = node;
     }
-    Err(EndToEndError::SelfThrottles { node: last })
+    Err(last)
 }
 
 /// For a chain behind a sporadic source: what the edge adds to `O'`, relative to the release of the source job whose
@@ -85,13 +101,57 @@ pub fn sporadic_source_offset(edge: &TokenEdge, producer_period: &Rational) -> R
     producer_period * rational(edge.produce - g, edge.produce)
 }
 
-/// The least number of replicas N of a data object with which no access ever waits: `N * p >= O_v + R_v - O_u` for
-/// every node u that touches it and every descendant v that touches it too (u itself included), at unit rates of one
-/// `period`. At least 1. Paper 003 uses the depth of the graph as a rule of thumb. Panics if a pair names no node.
-pub fn replicas(bounds: &EndToEnd, accessors: &[(usize, usize)], period: &Rational) -> u64 {
-    let needed =
-        |&(first, last): &(usize, usize)| ceil_ticks(&((&bounds.completions[last] - &bounds.offsets[first]) / period));
-    accessors.iter().map(needed).max().unwrap_or(1).max(1)
+/// The least number of replicas N with which, for each pair (u, v) of `pairs`, job j + N of u arrives no earlier than job
+/// j of v is complete, at unit rates of one `period`; at least 1. Other arguments as those of [`end_to_end`], `phases` those
+/// of sources. Paper 003 uses the depth of the graph as a rule of thumb.
+///
+/// A node's arrivals never come closer than a period: counted from the n-th period, u arrives no earlier with each job. The
+/// last token of job j of v comes over a path from u, or over one that does not pass it. With `P` the longest path
+/// from u to v, `O` the latest release of v over paths without u, and `L` the earliest arrival of u,
+///
+/// ```text
+/// N * p >= R_v + max(P, O - L)
+/// ```
+///
+/// Hence `O_v + R_v - O_u` does not suffice: where u is released early, and v by another path late.
+///
+/// # Errors
+/// As [`end_to_end`].
+pub fn replicas(
+    graph: &TokenGraph,
+    rates: &[Rate],
+    response_times: &[Rational],
+    phases: &[Rational],
+    pairs: &[(usize, usize)],
+    period: &Rational,
+) -> Result<u64, EndToEndError> {
+    let nodes = graph.sources.len();
+    end_to_end(graph, rates, response_times, phases)?;
+    let periods: Vec<Rational> = rates.iter().map(Rate::period).collect();
+    let shifts: Vec<Rational> = graph.edges.iter().map(|edge| shift(edge, &periods[edge.producer])).collect();
+    let all: Vec<(&TokenEdge, &Rational)> = graph.edges.iter().zip(&shifts).collect();
+    let earliest = earliest(graph, &periods, phases);
+    let self_throttles = |node| EndToEndError::SelfThrottles { node };
+    let mut needed = 1;
+    let mut firsts: Vec<usize> = pairs.iter().map(|pair| pair.0).collect();
+    firsts.sort_unstable();
+    firsts.dedup();
+    for first in firsts {
+        let from_first = (0..nodes).map(|node| (node == first).then(|| whole(0))).collect();
+        let through = longest(&all, response_times, from_first).map_err(self_throttles)?;
+        let others: Vec<(&TokenEdge, &Rational)> =
+            all.iter().filter(|(edge, _)| edge.producer != first).copied().collect();
+        let start = |node: usize| if graph.sources[node].is_some() { phases[node].clone() } else { whole(0) };
+        let around = longest(&others, response_times, (0..nodes).map(|node| Some(start(node))).collect())
+            .map_err(self_throttles)?;
+        let arrival = earliest[first].clone().max(whole(0));
+        for last in pairs.iter().filter(|pair| pair.0 == first).map(|pair| pair.1) {
+            let around = around[last].as_ref().map(|latest| latest - &arrival);
+            let released = through[last].clone().max(around).unwrap_or_else(|| whole(0));
+            needed = needed.max(ceil_ticks(&((released + &response_times[last]) / period)));
+        }
+    }
+    Ok(needed)
 }
 
 /// Least and greatest time between consecutive completions of a periodic node of execution time `wcet` whose

@@ -3,6 +3,7 @@
 
 mod chains;
 mod details;
+mod earliest;
 mod end_to_end;
 mod rates;
 mod settle;

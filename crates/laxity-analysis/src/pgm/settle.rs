@@ -2,7 +2,7 @@
 
 use laxity_model::{Graph, Nanos};
 
-use super::{EndToEndError, RateError, TokenGraph, end_to_end, rates, replicas};
+use super::{EndToEndError, RateError, TokenGraph, rates, replicas};
 use crate::Rational;
 use crate::exact::whole;
 
@@ -46,7 +46,7 @@ pub enum ReplicasError {
 /// for one, if each node has a bound on its response time, from its release on.
 ///
 /// N * p is at least what passes between the release of a node and the completion of each node that the feedback graph
-/// makes it wait for: its consumers, and its descendants that touch a data object that it touches, too (paper 003,
+/// makes it wait for ([`replicas`]): its consumers, and its descendants that touch a data object that it touches, too (paper 003,
 /// section 5.4.1). Periodic sources; tokens one at a time.
 ///
 /// # Errors
@@ -71,8 +71,8 @@ pub fn replicas_needed(graph: &Graph, response_times: &[Nanos]) -> Result<u32, R
     let responses: Vec<Rational> = response_times.iter().map(|response| whole(response.0)).collect();
     // A replica stays in use while a job waits for the data of a source that arrives later.
     let phases: Vec<Rational> = graph.nodes.iter().map(|node| whole(node.phase.0)).collect();
-    let bounds = end_to_end(&tokens, &rates, &responses, &phases).map_err(ReplicasError::EndToEnd)?;
-    let count = replicas(&bounds, &pairs(graph, &tokens)?, &period);
+    let count = replicas(&tokens, &rates, &responses, &phases, &pairs(graph, &tokens)?, &period);
+    let count = count.map_err(ReplicasError::EndToEnd)?;
     u32::try_from(count).map_err(|_| ReplicasError::TooMany)
 }
 
