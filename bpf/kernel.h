@@ -16,6 +16,8 @@ typedef long long s64;
 
 #define SEC(name) __attribute__((section(name), used))
 #define LAXITY_KERNEL __attribute__((preserve_access_index))
+/* Has clang 14 describe a type that only pointers refer to; libbpf compares the types of functions that have them. */
+#define LAXITY_DESCRIBE(type) __builtin_preserve_type_info(*(type *)0, 0)
 #define LAXITY_GLOBAL __attribute__((noinline))
 #define LAXITY_INLINE static inline __attribute__((always_inline))
 

@@ -365,7 +365,7 @@ SEC("struct_ops.s/laxity_init") s32 laxity_init_scheduler(unsigned long long *co
 	u32 zero = 0;
 	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &zero);
 
-	if (!alarm)
+	if (!alarm || !LAXITY_DESCRIBE(struct cpumask))
 		return -1;
 	bpf_timer_init(&alarm->timer, &alarms, CLOCK_MONOTONIC);
 	bpf_timer_set_callback(&alarm->timer, on_timer);

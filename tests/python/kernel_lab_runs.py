@@ -1,11 +1,15 @@
 """Longer runs of Laxity's scheduler in the lab's kernel: `make test-kernel-lab`, which names this file to pytest."""
 
+import os
 import re
 
 import pytest
-from test_kernel_lab import jobs, judged, lab, programs
+from test_kernel_lab import delays, jobs, judged, lab, programs
 
 __all__ = ["programs"]
+
+# Each takes a minute, most of it the verifier's; LAXITY_KILLS=50 is an hour on each number of CPUs.
+KILLS = int(os.environ.get("LAXITY_KILLS", "2"))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -37,26 +41,34 @@ def test_on_one_cpu_no_deadline_is_missed_below_full_load(programs, tmp_path):
     assert claims["deadlines met"] == "yes"
 
 
-def test_tasks_go_on_under_linux_when_the_loader_is_killed(programs, tmp_path):
-    script = """
-    for round in 1; do
+@pytest.mark.parametrize("smp", [1, 2])
+def test_tasks_go_on_under_linux_when_the_loader_is_killed(programs, tmp_path, smp):
+    script = f"""
+    for round in $(seq 1 {KILLS}); do
+        kernel-tasks seed=$round tasks=5 load=900 for=1000 linux=2 > /out/plain$round.txt || exit 1
         start --policy P-EDF
-        kernel-tasks seed=$round tasks=5 load=900 for=2000 > /out/tasks$round.txt & tasks=$!
+        kernel-tasks seed=$round tasks=5 load=900 for=1500 > /out/tasks$round.txt & tasks=$!
         until laxity sched status | grep -q task4; do kill -0 $tasks || exit 2; sleep 0.2; done
-        sleep 1
+        sleep 1.$((round * 37 % 100 + 100))
         kill -KILL $loader
-        wait $tasks || exit 1
+        wait $tasks || exit 3
         ended
     done
     """
-    said = lab(programs, tmp_path / "out", script, smp=2, timeout=3600)
-    assert said.count("loader 137") == 1
-    assert said.count("state disabled") == 1
-    for number in range(1, 2):
-        done = jobs((tmp_path / "out" / f"tasks{number}.txt").read_text())
+    said = lab(programs, tmp_path / "out", script, smp, timeout=300 + 600 * KILLS)
+    assert said.count("loader 137") == KILLS
+    assert said.count("state disabled") == KILLS
+    for number in range(1, KILLS + 1):
+        plain, killed = ((tmp_path / "out" / f"{name}{number}.txt").read_text() for name in ["plain", "tasks"])
+        done = jobs(killed)
         assert len(done) == 5
         assert all(linux > 0 for _, linux in done), "each task was told, and went on"
         assert any(linux < count for count, linux in done), "and some ran under the scheduler before"
+        # No job begins later than a period after the latest that Linux has without the scheduler. On several CPUs the
+        # machine loses ten milliseconds now and then by itself.
+        outliers_us = 0 if smp == 1 else 200_000
+        for (period_us, delay_us), (_, linux_us) in zip(delays(killed), delays(plain), strict=True):
+            assert delay_us <= linux_us + period_us + outliers_us, killed
 
 
 def test_tasks_go_on_under_linux_when_the_kernel_ends_the_scheduler(programs, tmp_path):

@@ -78,6 +78,12 @@ def jobs(said: str) -> list[tuple[int, int]]:
     return [(int(jobs), int(linux)) for jobs, linux in re.findall(r" jobs=(\d+) late=\d+ by_linux=(\d+) ", said)]
 
 
+def delays(said: str) -> list[tuple[int, int]]:
+    """Of each task that kernel-tasks ran: its period, and the longest time from a release to a start, in us."""
+    found = re.findall(r" period_ms=(\d+) .* delay_max_us=(\d+)", said)
+    return [(int(period_ms) * 1_000, int(delay_us)) for period_ms, delay_us in found]
+
+
 def test_tasks_run_by_the_policy_and_linux_schedules_afterwards(programs, tmp_path):
     script = """
     laxity sched doctor || exit 1

@@ -3,7 +3,8 @@
 //!     kernel-tasks [seed=1] [tasks=6] [load=1500] [for=3000] [suspend=0] [linux=0]
 //!
 //! `load` is the sum of utilizations in thousandths, `for` in ms. Of `suspend` in a hundred jobs each sleeps for a while half-way.
-//! With `linux=1` no thread is a task: `SCHED_FIFO` schedules them, shorter periods first. Prints a line for each task.
+//! With `linux=1` no thread is a task: `SCHED_FIFO` schedules them, shorter periods first; with `linux=2`, `SCHED_OTHER`. Prints
+//! a line for each task; `delay` is from a release to the start of the job.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ struct Wanted {
     load: u64,
     span: Nanos,
     suspend: u64,
-    linux: bool,
+    linux: u64,
 }
 
 impl Wanted {
@@ -42,7 +43,7 @@ impl Wanted {
                 _ => return Err(format!("{key}: seed, tasks, load, for, suspend and linux are known")),
             }
         }
-        Ok(Wanted { seed, tasks, load, span: Nanos::from_millis(span), suspend, linux: linux != 0 })
+        Ok(Wanted { seed, tasks, load, span: Nanos::from_millis(span), suspend, linux })
     }
 }
 
@@ -99,9 +100,18 @@ struct Done {
     late: u32,
     by_linux: u32,
     tardiness_max: Nanos,
+    delay_max: Nanos,
 }
 
 impl Done {
+    fn none() -> Done {
+        Done { jobs: 0, late: 0, by_linux: 0, tardiness_max: Nanos::ZERO, delay_max: Nanos::ZERO }
+    }
+
+    fn begin(&mut self, release: Instant) {
+        self.delay_max = self.delay_max.max(now().saturating_since(release));
+    }
+
     fn note(&mut self, deadline: Instant, is_scheduled: bool) {
         let tardiness = now().saturating_since(deadline);
         self.jobs += 1;
@@ -112,27 +122,31 @@ impl Done {
 }
 
 fn under_laxity(drawn: &Drawn, mut task: Task, end: Instant) -> Done {
-    let mut done = Done { jobs: 0, late: 0, by_linux: 0, tardiness_max: Nanos::ZERO };
+    let mut done = Done::none();
     let mut random = Random::of(drawn.seed);
     loop {
         let job = task.next_job();
         if job.release >= end {
             return done;
         }
+        done.begin(job.release);
         body(drawn, &mut random);
         done.note(job.deadline, job.is_scheduled);
     }
 }
 
-fn under_linux(drawn: &Drawn, end: Instant) -> Result<Done, String> {
+fn under_linux(drawn: &Drawn, end: Instant, is_fifo: bool) -> Result<Done, String> {
     let period = drawn.request.period;
     let rank = PERIODS_MS.iter().position(|&it| Nanos::from_millis(it) == period).unwrap_or(0);
-    set_fifo(90 - rank as u8).map_err(|error| format!("no right to SCHED_FIFO: {error}"))?;
-    let mut done = Done { jobs: 0, late: 0, by_linux: 0, tardiness_max: Nanos::ZERO };
+    if is_fifo {
+        set_fifo(90 - rank as u8).map_err(|error| format!("no right to SCHED_FIFO: {error}"))?;
+    }
+    let mut done = Done::none();
     let mut random = Random::of(drawn.seed);
     let mut release = drawn.request.release.expect("it is given");
     while release < end {
         sleep_until(release);
+        done.begin(release);
         body(drawn, &mut random);
         done.note(release.saturating_add(period), false);
         release = release.saturating_add(period);
@@ -145,16 +159,17 @@ fn run(wanted: &Wanted) -> Result<(), String> {
     let start = now().saturating_add(Nanos::from_millis(1_000));
     let end = start.saturating_add(wanted.span);
     let membership = match wanted.linux {
-        true => None,
-        false => Some(Arc::new(Membership::join().map_err(|error| error.to_string())?)),
+        1.. => None,
+        0 => Some(Arc::new(Membership::join().map_err(|error| error.to_string())?)),
     };
     let threads: Vec<_> = draw(wanted, start)
         .into_iter()
         .map(|drawn| {
             let membership = membership.clone();
+            let is_fifo = wanted.linux == 1;
             thread::spawn(move || {
                 let done = match membership {
-                    None => under_linux(&drawn, end)?,
+                    None => under_linux(&drawn, end, is_fifo)?,
                     Some(membership) => {
                         let task = membership.begin(&drawn.request).map_err(|error| error.to_string())?;
                         under_laxity(&drawn, task, end)
@@ -166,13 +181,14 @@ fn run(wanted: &Wanted) -> Result<(), String> {
         .collect();
     for thread in threads {
         let (task, done) = thread.join().map_err(|_| "a thread panicked".to_owned())??;
-        let Done { jobs, late, by_linux, tardiness_max } = done;
+        let Done { jobs, late, by_linux, tardiness_max, delay_max } = done;
         println!(
-            "{} period_ms={} wcet_us={} jobs={jobs} late={late} by_linux={by_linux} tardiness_max_us={}",
+            "{} period_ms={} wcet_us={} jobs={jobs} late={late} by_linux={by_linux} tardiness_max_us={} delay_max_us={}",
             task.name,
             task.period.0 / 1_000_000,
             task.wcet.0 / 1_000,
-            tardiness_max.0 / 1_000
+            tardiness_max.0 / 1_000,
+            delay_max.0 / 1_000
         );
     }
     Ok(())

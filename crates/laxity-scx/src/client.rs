@@ -64,7 +64,8 @@ impl Membership {
         };
         let page = page.clone().ok_or_else(|| ClientError::Refused("no control page".to_owned()))?;
         let entry = Entry::new(entry).ok_or_else(|| ClientError::Refused(format!("no entry {entry}")))?;
-        Ok(Task { page, entry, job: 0, cluster, release, deadline: task.deadline, period: task.period })
+        let (deadline, period) = (task.deadline, task.period);
+        Ok(Task { page, entry, job: 0, cluster, release, deadline, period, is_by_linux: false })
     }
 
     /// What the scheduler does.
@@ -110,7 +111,8 @@ impl Membership {
 /// The calling thread as a task.
 ///
 /// When the scheduler ends, however that happens, the task goes on under Linux: [`Task::next_job`] then sleeps until the
-/// next release, and says so.
+/// next release, and says so. Until the end is written into its page a while may pass, in which Linux runs the thread and the
+/// scheduler hears nothing; the thread notices by itself that a release is past.
 #[derive(Debug)]
 pub struct Task {
     page: Arc<SharedPage>,
@@ -121,6 +123,8 @@ pub struct Task {
     release: Instant,
     deadline: Nanos,
     period: Nanos,
+    /// Its jobs are released by Linux's clock from now on.
+    is_by_linux: bool,
 }
 
 /// A job that may begin.
@@ -140,6 +144,11 @@ pub struct Job {
 const GAP: Nanos = Nanos::from_millis(500);
 /// Up to so long before the release.
 const EARLY: Nanos = Nanos::from_millis(2);
+/// A thread that says that its job is complete, and yields, comes back with its next job: the scheduler keeps it meanwhile. If
+/// it comes back so often without one, the scheduler does not hear it.
+const TURNS: u32 = 8;
+/// So long after the release it is not the scheduler's any more.
+const GRACE: Nanos = Nanos::from_millis(1);
 
 impl Task {
     /// The cluster that its jobs run in.
@@ -147,40 +156,58 @@ impl Task {
         self.cluster
     }
 
-    /// Whether the scheduler is in the kernel.
+    /// Whether the scheduler schedules this thread, as far as is known.
     pub fn is_scheduled(&self) -> bool {
-        self.page.u32(IS_ALIVE).load(Ordering::Acquire) != 0
+        !self.is_by_linux && self.page.u32(IS_ALIVE).load(Ordering::Acquire) != 0
     }
 
     /// The present job is complete: suspends this thread until the next one is released and has a CPU.
     pub fn next_job(&mut self) -> Job {
-        let complete = self.page.u32(self.entry.is_complete());
-        let current = self.page.u32(self.entry.job());
         let is_first = self.job == 0;
         if !is_first {
             self.release = self.release.saturating_add(self.period);
-            complete.store(1, Ordering::Release);
+            self.page.u32(self.entry.is_complete()).store(1, Ordering::Release);
         }
-        if self.release.saturating_since(now()) > GAP && self.is_scheduled() {
+        if self.is_scheduled() && self.release.saturating_since(now()) > GAP {
             sleep_until(Instant(self.release.0.saturating_sub(EARLY.0)));
         }
-        loop {
-            let number = current.load(Ordering::Acquire);
-            // Under Linux this side counts on, and the page does not.
-            if number.wrapping_sub(self.job) as i32 > 0 {
-                self.job = number;
-                self.release = Instant(self.page.u64(self.entry.release()).load(Ordering::Relaxed));
-                let deadline = Instant(self.page.u64(self.entry.deadline()).load(Ordering::Relaxed));
-                return Job { number, release: self.release, deadline, is_scheduled: self.is_scheduled() };
+        let mut turns = 0;
+        while self.is_scheduled() && !(turns > TURNS && self.is_overdue()) {
+            if let Some(job) = self.released() {
+                return job;
             }
-            if !self.is_scheduled() {
-                return self.next_by_linux();
+            // A sleep says that the job is complete, too.
+            if turns == TURNS {
+                sleep_until(self.release);
             }
             thread::yield_now();
+            turns += 1;
         }
+        // It may have been released at the last moment, and then it counts in the page.
+        self.released().unwrap_or_else(|| self.next_by_linux())
+    }
+
+    fn is_overdue(&self) -> bool {
+        now() > self.release.saturating_add(GRACE)
+    }
+
+    /// The next job, if the scheduler has released it.
+    fn released(&mut self) -> Option<Job> {
+        let number = self.page.u32(self.entry.job()).load(Ordering::Acquire);
+        // Under Linux this side counts on, and the page does not.
+        if self.is_by_linux || number.wrapping_sub(self.job) as i32 <= 0 {
+            return None;
+        }
+        self.job = number;
+        self.release = Instant(self.page.u64(self.entry.release()).load(Ordering::Relaxed));
+        let deadline = Instant(self.page.u64(self.entry.deadline()).load(Ordering::Relaxed));
+        Some(Job { number, release: self.release, deadline, is_scheduled: self.is_scheduled() })
     }
 
     fn next_by_linux(&mut self) -> Job {
+        // If the scheduler schedules after all, it must not count on a thread that goes by another clock.
+        self.is_by_linux = true;
+        self.page.u32(self.entry.leaves()).store(1, Ordering::Release);
         sleep_until(self.release);
         self.job += 1;
         let deadline = self.release.saturating_add(self.deadline);
@@ -196,7 +223,11 @@ impl Task {
 impl Drop for Task {
     fn drop(&mut self) {
         self.page.u32(self.entry.leaves()).store(1, Ordering::Release);
-        while self.is_scheduled() && self.page.u32(self.entry.leaves()).load(Ordering::Acquire) != 0 {
+        // A scheduler that is about to end may not hear it.
+        for _ in 0..TURNS {
+            if !self.is_scheduled() || self.page.u32(self.entry.leaves()).load(Ordering::Acquire) == 0 {
+                return;
+            }
             thread::yield_now();
         }
     }
