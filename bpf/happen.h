@@ -183,8 +183,9 @@ LAXITY_FN int laxity_apply(struct laxity_cluster *it, struct laxity_note *note)
 			laxity_lift(core, task);
 		return 0;
 	case HAPPENS_PUT:
-		/* It never ran where it was sent. */
+		/* It never ran where it was sent, or lost its CPU to a class above, non-preemptive or not. */
 		laxity_lift(core, task);
+		job->is_non_preemptive = 0;
 		note->is_news = 0;
 		it->custody[task] = 1;
 		return 0;

@@ -60,6 +60,7 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 		job->entry = begin->entry;
 		job->cluster = begin->cluster;
 		job->strays = 0;
+		job->kept_since = 0;
 		job->pid = begin->pid;
 		if (number >= state.tasks)
 			state.tasks = number + 1;

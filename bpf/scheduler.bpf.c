@@ -7,8 +7,10 @@
  * program then keeps the thread (custody) until a timer releases the next job. All other threads share one queue, first in
  * first out, and run where no job is linked.
  * Guarantee: each CPU runs its linked job whenever that is runnable.
+ * A thread is in a non-preemptive section while a word in its page says so. The scheduler looks at that only where another
+ * job should have the CPU: the thread keeps it, for 10 ms at most, and yields at the end of the section.
  * Not handled: budgets, a server for all other threads (jobs that leave them no time for 30 s have the watchdog eject the
- * scheduler), non-preemptive sections, interrupt threads.
+ * scheduler), interrupt threads.
  *
  * Races: links are decided under the lock of the core and carried out without. A CPU that reads a link just before it
  * changes is kicked by the one that changed it, and reads again. Custody changes under that lock, so one CPU gets the thread.
@@ -22,6 +24,8 @@
 #define SLICE_OTHERS 5000000ull
 /* Of a thread that must go on where its job is not linked. */
 #define SLICE_STRAY 1000000ull
+/* So long a non-preemptive section keeps a CPU that another job should have. */
+#define SECTION_MAX 10000000ull
 
 struct alarm {
 	struct bpf_timer timer;
@@ -141,11 +145,47 @@ LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct
 	set_timer(job->pid);
 }
 
+/* Its thread keeps no CPU that another job should have, from now on. */
+LAXITY_INLINE void end_section(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job)
+{
+	struct laxity_entry *entry = entry_of(job);
+
+	if (!job->kept_since)
+		return;
+	job->kept_since = 0;
+	if (entry)
+		entry->is_awaited = 0;
+	happen(note, HAPPENS_EXIT, cpu, number, job);
+}
+
+/*
+ * The thread on `cpu`, which may go on, keeps it or not: whether it is in a non-preemptive section shows in its page, and
+ * matters only where another job is linked to that CPU. So a section in which nothing happens costs two stores and a load.
+ */
+LAXITY_INLINE void attend(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job)
+{
+	struct laxity_entry *entry = entry_of(job);
+	u32 local = local_of(job->cluster, cpu);
+	u64 now = bpf_ktime_get_ns();
+	int is_inside = entry && entry->is_non_preemptive && !job->waits;
+
+	if (job->kept_since) {
+		if (!is_inside || now - job->kept_since >= SECTION_MAX)
+			end_section(note, cpu, number, job);
+	} else if (is_inside && local != LAXITY_NONE && laxity_to_run(job->cluster, local) != number) {
+		if (happen(note, HAPPENS_ENTER, cpu, number, job) < 0)
+			return;
+		job->kept_since = now;
+		entry->is_awaited = 1;
+	}
+}
+
 /* Its thread is a task no more; its number is free once `pid` is 0. */
 LAXITY_INLINE void forget(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job)
 {
 	job->pid = 0;
 	job->waits = 0;
+	job->kept_since = 0;
 	happen(note, HAPPENS_FORGET, cpu, number, job);
 }
 
@@ -227,6 +267,8 @@ LAXITY_INLINE void hear(struct laxity_note *note, s32 cpu, struct task_struct *t
 
 	if (!entry)
 		return;
+	if (entry->leaves || entry->is_complete)
+		end_section(note, cpu, number, job);
 	if (entry->leaves) {
 		entry->leaves = 0;
 		if (!job->waits && happen(note, HAPPENS_COMPLETE, cpu, number, job) >= 0)
@@ -248,14 +290,17 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
 	struct laxity_note note = {};
 
-	if (before && job)
+	if (before && job) {
 		hear(&note, cpu, before, number, job);
+		if (before->scx.flags & IS_QUEUED && job->pid)
+			attend(&note, cpu, number, job);
+	}
 	next = cluster == LAXITY_NONE ? LAXITY_NONE : laxity_to_run(cluster, local);
 	if (before && next != LAXITY_NONE && next == number && before->scx.flags & IS_QUEUED && job) {
 		/* It goes on, perhaps with its next job. */
 		if (happen(&note, HAPPENS_RUN, cpu, number, job) < 0)
 			FAIL("a switch was refused", before->pid);
-		before->scx.slice = SLICE_ENDLESS;
+		before->scx.slice = job->kept_since ? SECTION_MAX : SLICE_ENDLESS;
 		return 0;
 	}
 	job = next == LAXITY_NONE ? 0 : job_of(next);
@@ -298,8 +343,10 @@ SEC("struct_ops/laxity_stopping") int laxity_stopping(unsigned long long *contex
 	struct laxity_note note = {};
 
 	/* What cannot go on is quiescent next. */
-	if (job && context[1])
+	if (job && context[1]) {
+		end_section(&note, scx_bpf_task_cpu(task), number, job);
 		happen(&note, HAPPENS_STOP, scx_bpf_task_cpu(task), number, job);
+	}
 	return 0;
 }
 
@@ -316,6 +363,7 @@ SEC("struct_ops/laxity_quiescent") int laxity_quiescent(unsigned long long *cont
 	if (!job)
 		return 0;
 	entry = entry_of(job);
+	end_section(&note, cpu, number, job);
 	if (!(context[1] & DEQUEUED_TO_SLEEP)) {
 		happen(&note, HAPPENS_STOP, cpu, number, job);
 	} else if (entry && entry->is_complete) {

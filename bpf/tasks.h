@@ -37,6 +37,8 @@ struct laxity_job {
 	u16 cluster;
 	/* It was sent where Linux insists on it, and its job is linked elsewhere. */
 	u16 strays;
+	/* It keeps a CPU that another job should have, since then, because it is in a non-preemptive section; 0: it does not. */
+	u64 kept_since;
 };
 
 /* What a thread and the scheduler tell each other, in the page of its process. The thread writes the first line only. */
@@ -45,10 +47,13 @@ struct laxity_entry {
 	u32 is_complete;
 	/* The thread: it wants to be a task no more. */
 	u32 leaves;
-	u32 unused[14];
+	/* The thread: it is in a non-preemptive section. */
+	u32 is_non_preemptive;
+	u32 unused[13];
 	/* The number of the present job, from 1. */
 	u32 job;
-	u32 reserved;
+	/* Another job waits for the end of the section: the thread yields then. */
+	u32 is_awaited;
 	/* Of the present job, on the monotonic clock. */
 	u64 release;
 	u64 deadline;

@@ -41,6 +41,24 @@ def test_on_one_cpu_no_deadline_is_missed_below_full_load(programs, tmp_path):
     assert claims["deadlines met"] == "yes"
 
 
+@pytest.mark.parametrize("smp", [1, 4])
+def test_non_preemptive_sections_are_not_preempted(programs, tmp_path, smp):
+    script = f"""
+    start --policy G-EDF --trace /out/trace.lxt
+    kernel-tasks seed=3 tasks={smp + 4} load={smp * 450 + 400} for=1500 suspend=10 section=60 || exit 1
+    laxity sched stop || exit 2
+    ended
+    """
+    said = lab(programs, tmp_path / "out", script, smp)
+    # Zero tolerance: links move at once, and no job is preempted in a section that keeps its CPU.
+    assert judged(tmp_path / "out" / "trace.lxt")["follows G-EDF/CEm"] == "yes"
+    sections = [(int(all_), int(preempted)) for all_, preempted in re.findall(r"sections=(\d+) preempted=(\d+)", said)]
+    assert sum(all_ for all_, _ in sections) > 100, said
+    if smp == 1:
+        # There a thread sees whether another one executed meanwhile.
+        assert [preempted for _, preempted in sections] == [0] * len(sections), said
+
+
 @pytest.mark.parametrize("smp", [1, 2])
 def test_tasks_go_on_under_linux_when_the_loader_is_killed(programs, tmp_path, smp):
     script = f"""

@@ -1,19 +1,21 @@
 //! Random periodic threads as tasks of the scheduler in the kernel: what the lab runs, and how a program uses it.
 //!
-//!     kernel-tasks [seed=1] [tasks=6] [load=1500] [for=3000] [suspend=0] [linux=0]
+//!     kernel-tasks [seed=1] [tasks=6] [load=1500] [for=3000] [suspend=0] [section=0] [linux=0]
 //!
-//! `load` is the sum of utilizations in thousandths, `for` in ms. Of `suspend` in a hundred jobs each sleeps for a while half-way.
+//! `load` is the sum of utilizations in thousandths, `for` in ms. Of `suspend` in a hundred jobs each sleeps for a while half-way,
+//! of `section` in a hundred each executes in a non-preemptive section, for 2 ms at most.
 //! With `linux=1` no thread is a task: `SCHED_FIFO` schedules them, shorter periods first; with `linux=2`, `SCHED_OTHER`. Prints
 //! a line for each task; `delay` is from a release to the start of the job.
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use laxity_model::{Instant, Nanos};
 use laxity_scx::{Membership, Task, TaskRequest};
 use laxity_sys::clock::{now, sleep_until, thread_cpu_time};
-use laxity_sys::scheduling::set_fifo;
+use laxity_sys::scheduling::{current_thread, set_fifo};
 use laxity_testing::Random;
 
 const PERIODS_MS: &[u64] = &[8, 10, 16, 20, 25, 40, 50, 80, 100];
@@ -24,12 +26,14 @@ struct Wanted {
     load: u64,
     span: Nanos,
     suspend: u64,
+    section: u64,
     linux: u64,
 }
 
 impl Wanted {
     fn read() -> Result<Wanted, String> {
-        let (mut seed, mut tasks, mut load, mut span, mut suspend, mut linux) = (1, 6, 1_500, 3_000, 0, 0);
+        let (mut seed, mut tasks, mut load, mut span) = (1, 6, 1_500, 3_000);
+        let (mut suspend, mut section, mut linux) = (0, 0, 0);
         for argument in std::env::args().skip(1) {
             let (key, value) = argument.split_once('=').ok_or_else(|| format!("{argument}: key=number is expected"))?;
             let value: u64 = value.parse().map_err(|error| format!("{argument}: {error}"))?;
@@ -39,11 +43,12 @@ impl Wanted {
                 "load" => load = value,
                 "for" => span = value,
                 "suspend" => suspend = value,
+                "section" => section = value,
                 "linux" => linux = value,
-                _ => return Err(format!("{key}: seed, tasks, load, for, suspend and linux are known")),
+                _ => return Err(format!("{key}: seed, tasks, load, for, suspend, section and linux are known")),
             }
         }
-        Ok(Wanted { seed, tasks, load, span: Nanos::from_millis(span), suspend, linux })
+        Ok(Wanted { seed, tasks, load, span: Nanos::from_millis(span), suspend, section, linux })
     }
 }
 
@@ -51,6 +56,7 @@ impl Wanted {
 struct Drawn {
     request: TaskRequest,
     suspend: u64,
+    section: u64,
     seed: u64,
 }
 
@@ -71,20 +77,39 @@ fn draw(wanted: &Wanted, start: Instant) -> Vec<Drawn> {
             cluster: None,
             release: Some(start),
         };
-        Drawn { request, suspend: wanted.suspend, seed: wanted.seed * 1_000 + number }
+        Drawn { request, suspend: wanted.suspend, section: wanted.section, seed: wanted.seed * 1_000 + number }
     };
     (0..).zip(weights).map(task).collect()
 }
 
-/// Uses the CPU for `cost`, whatever else happens.
-fn execute(cost: Nanos) {
-    let begin = thread_cpu_time();
-    while thread_cpu_time().0 - begin.0 < cost.0 {}
+/// The thread that executed last: on one CPU a thread sees here whether it was preempted by another one.
+static LAST: AtomicU32 = AtomicU32::new(0);
+
+/// Uses the CPU for `cost`, whatever else happens. Returns whether no other thread executed meanwhile.
+fn execute(cost: Nanos) -> bool {
+    let (begin, this, mut is_alone) = (thread_cpu_time(), current_thread(), true);
+    LAST.store(this, Ordering::Relaxed);
+    while thread_cpu_time().0 - begin.0 < cost.0 {
+        is_alone &= LAST.swap(this, Ordering::Relaxed) == this;
+    }
+    is_alone
 }
 
-fn body(drawn: &Drawn, random: &mut Random) {
+/// Counts a section, and whether it was preempted. Returns what it took.
+fn section(drawn: &Drawn, task: &Task, random: &mut Random, done: &mut Done) -> Nanos {
+    let cost = Nanos(drawn.request.wcet.0.min(4_000_000) / 2);
+    if drawn.section == 0 || random.below(100) >= drawn.section {
+        return Nanos::ZERO;
+    }
+    done.sections += 1;
+    done.preempted += u32::from(!task.non_preemptive(|| execute(cost)));
+    cost
+}
+
+/// The rest of a job that has executed for `executed`, which is at most half its WCET.
+fn body(drawn: &Drawn, random: &mut Random, executed: Nanos) {
     let wcet = drawn.request.wcet.0;
-    let cost = wcet / 2 + random.below(wcet / 2 + 1);
+    let cost = wcet / 2 + random.below(wcet / 2 + 1) - executed.0;
     if random.below(100) < drawn.suspend {
         execute(Nanos(cost / 2));
         sleep_until(now().saturating_add(Nanos(drawn.request.period.0 / 16)));
@@ -101,11 +126,15 @@ struct Done {
     by_linux: u32,
     tardiness_max: Nanos,
     delay_max: Nanos,
+    /// Non-preemptive sections, and those in which another thread executed.
+    sections: u32,
+    preempted: u32,
 }
 
 impl Done {
     fn none() -> Done {
-        Done { jobs: 0, late: 0, by_linux: 0, tardiness_max: Nanos::ZERO, delay_max: Nanos::ZERO }
+        let (tardiness_max, delay_max) = (Nanos::ZERO, Nanos::ZERO);
+        Done { jobs: 0, late: 0, by_linux: 0, tardiness_max, delay_max, sections: 0, preempted: 0 }
     }
 
     fn begin(&mut self, release: Instant) {
@@ -130,7 +159,8 @@ fn under_laxity(drawn: &Drawn, mut task: Task, end: Instant) -> Done {
             return done;
         }
         done.begin(job.release);
-        body(drawn, &mut random);
+        let executed = section(drawn, &task, &mut random, &mut done);
+        body(drawn, &mut random, executed);
         done.note(job.deadline, job.is_scheduled);
     }
 }
@@ -147,7 +177,7 @@ fn under_linux(drawn: &Drawn, end: Instant, is_fifo: bool) -> Result<Done, Strin
     while release < end {
         sleep_until(release);
         done.begin(release);
-        body(drawn, &mut random);
+        body(drawn, &mut random, Nanos::ZERO);
         done.note(release.saturating_add(period), false);
         release = release.saturating_add(period);
     }
@@ -181,9 +211,9 @@ fn run(wanted: &Wanted) -> Result<(), String> {
         .collect();
     for thread in threads {
         let (task, done) = thread.join().map_err(|_| "a thread panicked".to_owned())??;
-        let Done { jobs, late, by_linux, tardiness_max, delay_max } = done;
+        let Done { jobs, late, by_linux, tardiness_max, delay_max, sections, preempted } = done;
         println!(
-            "{} period_ms={} wcet_us={} jobs={jobs} late={late} by_linux={by_linux} tardiness_max_us={} delay_max_us={}",
+            "{} period_ms={} wcet_us={} jobs={jobs} late={late} by_linux={by_linux} tardiness_max_us={} delay_max_us={} sections={sections} preempted={preempted}",
             task.name,
             task.period.0 / 1_000_000,
             task.wcet.0 / 1_000,

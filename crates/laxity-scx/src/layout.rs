@@ -31,6 +31,16 @@ impl Entry {
         self.start + 4
     }
 
+    /// The word by which the thread says that it is in a non-preemptive section.
+    pub fn is_non_preemptive(self) -> usize {
+        self.start + 8
+    }
+
+    /// Whether another job waits for the end of that section.
+    pub fn is_awaited(self) -> usize {
+        self.start + 68
+    }
+
     /// The number of the present job.
     pub fn job(self) -> usize {
         self.start + 64
@@ -99,7 +109,7 @@ pub struct JobCounters {
 
 impl JobCounters {
     /// Bytes of the structure.
-    pub const SIZE: usize = 72;
+    pub const SIZE: usize = 80;
 
     /// As the kernel wrote them; `None` if there are fewer bytes.
     pub fn read(bytes: &[u8]) -> Option<JobCounters> {

@@ -41,6 +41,10 @@ pub enum Happening {
     Run,
     /// Its thread lost the CPU and could go on.
     Stop,
+    /// Its thread keeps the CPU, which another job should have: it is in a non-preemptive section.
+    Enter,
+    /// It keeps it no more.
+    Exit,
 }
 
 /// No task.
@@ -72,6 +76,8 @@ impl Note {
             3 => Some(Happening::Resume),
             4 => Some(Happening::Run),
             5 => Some(Happening::Stop),
+            12 => Some(Happening::Enter),
+            13 => Some(Happening::Exit),
             _ => None,
         };
         Some(Note { sequence, at, event, cluster, cpu, task, links })

@@ -121,6 +121,8 @@ impl Cluster<'_> {
             Happening::Resume => Event::Resume { cpu, job },
             Happening::Run => Event::Dispatch { cpu, job },
             Happening::Stop => Event::Preempt { cpu, job },
+            Happening::Enter => Event::NonPreemptiveBegin { cpu, job },
+            Happening::Exit => Event::NonPreemptiveEnd { cpu, job },
         });
         self.records.extend(event.map(|event| Record { at: now, event }));
         for &(cpu, task) in &note.links {

@@ -88,6 +88,43 @@ fn a_link_that_the_policy_does_not_have_is_found() {
     assert!(judge("G-EDF", &clusters, &recording.records).1 > 0, "an inversion");
 }
 
+/// One CPU: a job with the earlier deadline waits until a non-preemptive section ends.
+fn section() -> Script {
+    let mut script = Script::new();
+    script.release(0, 0, 20, 0, &[(0, Some(0))]);
+    script.note(0, Happening::Run, 0, 0, &[]);
+    script.release(2, 2, 10, 1, &[(0, Some(1))]);
+    script.note(2, Happening::Enter, 0, 0, &[]);
+    script.note(4, Happening::Exit, 0, 0, &[]);
+    script.note(4, Happening::Stop, 0, 0, &[]);
+    script.note(4, Happening::Run, 0, 1, &[]);
+    script.note(7, Happening::Complete, 0, 1, &[(0, Some(0))]);
+    script.note(7, Happening::Run, 0, 0, &[]);
+    script.note(9, Happening::Complete, 0, 0, &[]);
+    script
+}
+
+#[test]
+fn links_move_at_once_and_a_section_keeps_its_cpu() {
+    let clusters = [vec![0]];
+    let recording = recording(section().notes, &clusters, Instant(START));
+    assert_eq!(judge("G-EDF", &clusters, &recording.records), (0, 0));
+    let job = JobId { task: TaskId(0), index: 0 };
+    let begun = Record { at: Instant(2 * MS), event: Event::NonPreemptiveBegin { cpu: CpuId(0), job } };
+    assert!(recording.records.contains(&begun));
+}
+
+#[test]
+fn a_preemption_in_a_section_is_found() {
+    let mut script = section();
+    // The section ends after the preemption.
+    script.notes[4].event = Some(Happening::Stop);
+    script.notes[5].event = Some(Happening::Exit);
+    let clusters = [vec![0]];
+    let recording = recording(script.notes, &clusters, Instant(START));
+    assert!(judge("G-EDF", &clusters, &recording.records).0 > 0);
+}
+
 #[test]
 fn notes_of_many_cpus_are_put_into_the_order_of_the_lock() {
     let (ordered, mut mixed) = (preemption().notes, preemption().notes);
