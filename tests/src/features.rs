@@ -49,11 +49,15 @@ pub enum Feature {
     Floors,
     /// Graphs with replicas of their data objects, at times too few.
     Copies,
+    /// Graphs whose nodes have many rates: several jobs of a node may be released at once.
+    Rates,
+    /// Graphs whose tokens go from one CPU to another, each scheduled by itself.
+    Spread,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 15] = [
+    pub const ALL: [Feature; 17] = [
         Feature::Tokens,
         Feature::Donors,
         Feature::Halves,
@@ -69,12 +73,17 @@ impl Feature {
         Feature::Scattered,
         Feature::Floors,
         Feature::Copies,
+        Feature::Rates,
+        Feature::Spread,
     ];
 
     /// A system with the feature from `seed`, and its scheduler.
     pub fn system(self, seed: u64) -> (Workload, Scheduler) {
-        if self == Feature::Copies {
-            return graphs::system(Kind::Copies, seed);
+        match self {
+            Feature::Copies => return graphs::system(Kind::Copies, seed),
+            Feature::Rates => return graphs::system(Kind::Rates, seed),
+            Feature::Spread => return graphs::system(Kind::Spread, seed),
+            _ => {}
         }
         let rng = &mut SplitMix64::new(!seed);
         let size = match self {

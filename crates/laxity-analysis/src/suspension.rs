@@ -38,8 +38,8 @@ pub struct SuspendingTask {
     pub sections: u64,
     /// Whether all that it may wait for is at least as urgent as the job while it waits.
     pub is_followed: bool,
-    /// How many jobs may be pending before they arrive.
-    pub early_jobs: u64,
+    /// How long before its arrival a job may be pending.
+    pub early: u64,
     /// Minimum separation of arrivals.
     pub period: u64,
     /// Relative deadline.
@@ -72,7 +72,7 @@ impl From<&AnalysisTask> for SuspendingTask {
             cpu: task.wcet,
             sections: 0,
             is_followed: true,
-            early_jobs: 0,
+            early: 0,
             period: task.period,
             deadline: task.deadline,
         }
@@ -175,7 +175,7 @@ impl Analysis<'_> {
     /// For how long jobs of `other` may keep CPUs from one of `task` in a window of that length.
     fn kept(&self, task: usize, other: usize, jobs: u64, window: u64) -> u64 {
         let (own, urgent, response) = (&self.tasks[task], &self.tasks[other], self.responses[other]);
-        let count = |length: u64| length.div_ceil(urgent.period).saturating_add(urgent.early_jobs);
+        let count = |length: u64| length.saturating_add(urgent.early).div_ceil(urgent.period);
         let all = count(window.saturating_add(response - urgent.cpu)).saturating_mul(urgent.cpu);
         if !own.is_followed {
             return all;

@@ -49,8 +49,8 @@ impl Context<'_> {
         }
     }
 
-    /// A node's job may run before it arrives, one at a time (paper 003, section 5.2.3). Under EDF its deadline is still
-    /// that of its arrival; at a fixed priority it is one job more than in any window.
+    /// A node's jobs may run before they arrive, one at a time (paper 003, section 5.2.3). Under EDF their deadlines are still
+    /// those of their arrivals; at a fixed priority they are so many jobs more than in any window.
     fn add_early_jobs(&self, terms: &mut [Terms]) {
         if self.machine.rule == PriorityRule::Edf {
             return;
@@ -60,7 +60,7 @@ impl Context<'_> {
             let own = &mut terms[self.member(index)];
             let execution = if self.tests_blocking() { own.without(Term::Blocking) } else { *own }.total();
             own.add(Term::EarlyJobs, early);
-            early = early.saturating_add(execution.saturating_mul(self.analysed[index].early_jobs));
+            early = early.saturating_add(execution.saturating_mul(self.analysed[index].early_jobs()));
         }
     }
 

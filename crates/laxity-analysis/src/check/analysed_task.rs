@@ -33,9 +33,12 @@ pub(super) struct AnalysedTask {
     pub jitter: u64,
     /// Whether it may arrive together with all others.
     pub is_synchronous: bool,
-    /// How many jobs may be pending before their arrival: of a node, while its predecessors' tokens are there already; of a
-    /// soft server, while the budgets before are used up early.
-    pub early_jobs: u64,
+    /// How long before its arrival a job may be pending: of a node, while its predecessors' tokens are there already; of a
+    /// soft server, while the budgets before are used up early. Of a node it follows from the bounds of others
+    /// ([`coupled`](super::coupled)).
+    pub early: u64,
+    /// What a node has to do with others; `None` for what is no node.
+    pub node: Option<Tokens>,
     /// The priority given by hand.
     pub priority: Option<u32>,
     /// The period and the deadline by which fixed priorities rank it.
@@ -46,6 +49,17 @@ pub(super) struct AnalysedTask {
     pub server: Option<Server>,
     /// If its budgets are analysed in place of its jobs: the jobs. The fields above are those of a budget then.
     pub jobs: Option<Jobs>,
+}
+
+/// What concerns the clusters of other nodes. It follows from the bounds of others ([`coupled`](super::coupled)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Tokens {
+    /// Interrupts for other jobs, beside those that release jobs of its cluster, when a job is complete: 1 or none.
+    pub sent: u64,
+    /// Whether a CPU of another cluster may release its jobs.
+    pub is_sent: bool,
+    /// How long the interrupt may have to wait there.
+    pub held: u64,
 }
 
 /// The tasks of a workload, then the nodes of each graph. Features that cannot be analysed are added to `refusals`.
@@ -79,7 +93,8 @@ impl AnalysedTask {
             deadline: 1,
             jitter: 0,
             is_synchronous: false,
-            early_jobs: 0,
+            early: 0,
+            node: None,
             priority: None,
             ranked_by: (1, 1),
             cluster: None,
@@ -92,6 +107,27 @@ impl AnalysedTask {
     /// Whether it uses a GPU.
     pub fn uses_gpu(&self) -> bool {
         !self.uses.demand.operations.is_empty() || self.uses.requests.iter().any(|request| request.lock == Lock::Gpu)
+    }
+
+    /// How many jobs may be pending before they arrive.
+    pub fn early_jobs(&self) -> u64 {
+        self.early.div_ceil(self.period)
+    }
+
+    /// How long before its arrival a job may be pending that must not delay itself then: a node's.
+    pub fn ahead(&self) -> u64 {
+        if self.node.is_some() { self.early } else { 0 }
+    }
+
+    /// How long after it is due the interrupt may come that releases a job, of which each may be pending for up to `pending`:
+    /// where tokens release it, not before its predecessor is complete.
+    pub fn released_late(&self, pending: u64) -> u64 {
+        if self.node.is_some() { pending.saturating_sub(self.period) } else { self.jitter }
+    }
+
+    /// Interrupts that follow from a job once it is pending: ends of suspensions, and what its tokens release elsewhere.
+    pub fn later_interrupts(&self) -> u64 {
+        self.suspensions.saturating_add(self.node.map_or(0, |tokens| tokens.sent))
     }
 
     /// How often a job becomes ready: once released, and after each self-suspension.
@@ -129,7 +165,6 @@ fn of_task(task: &Task, uses: Uses) -> AnalysedTask {
         deadline: task.deadline.0,
         jitter: task.jitter.0,
         is_synchronous: !is_periodic || task.phase.is_zero(),
-        early_jobs: 0,
         priority: task.priority,
         ranked_by: (period.0, deadline.0),
         cluster: task.cluster,
@@ -163,7 +198,7 @@ fn of_graph(graph: &Graph, uses: impl Fn(&[Step]) -> Uses, refusals: &mut Vec<Re
             jitter: 0,
             // Nodes behind a source are released when their tokens come.
             is_synchronous: false,
-            early_jobs: node.period.is_none().into(),
+            node: Some(Tokens::default()),
             priority: node.priority,
             ranked_by: (period, deadline),
             cluster: node.cluster,

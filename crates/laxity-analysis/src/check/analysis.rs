@@ -6,11 +6,12 @@ use super::analysed_task::{AnalysedTask, analysed_tasks};
 use super::assign::{Cluster, assign};
 use super::chains;
 use super::context::{Context, Inflation, Machine};
+use super::coupled::Flow;
 use super::graphs::graphs;
 use super::hard::{hard, infeasible};
 use super::memory::without_memory;
 use super::scaling::scaling;
-use super::served::{self, Fate, Jobs, Judged, judge, with_budgets};
+use super::served::{self, Fate, Jobs, Judged, judge};
 use super::settled::{hard_by_response_times, unproven, waits};
 use super::sharing::Sharing;
 use super::soft::{Late, Soft, soft};
@@ -27,6 +28,8 @@ pub(super) struct Analysis<'a> {
     pub workload: &'a Workload,
     pub clusters: Vec<Cluster>,
     pub tasks: &'a [AnalysedTask],
+    /// The tokens of its graphs.
+    pub flows: Vec<Flow>,
 }
 
 /// What was found about one cluster.
@@ -60,7 +63,8 @@ pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Option
     .refuse();
     let machine = Machine::new(workload, scheduler, accounting, &clusters, sharing);
     refuse_suspensions(&machine, &tasks, &mut refusals);
-    let analysis = Analysis { machine, workload, clusters, tasks: &tasks };
+    let flows = if refusals.is_empty() { Flow::all(workload) } else { Vec::new() };
+    let analysis = Analysis { machine, workload, clusters, tasks: &tasks, flows };
     let management = (!workload.platform.gpus.is_empty()).then_some(&workload.gpu_management);
     let mut report = Report {
         scheduler: *scheduler,
@@ -97,7 +101,7 @@ fn refuse_suspensions(machine: &Machine, analysed: &[AnalysedTask], refusals: &m
 }
 
 impl<'a> Analysis<'a> {
-    /// The clusters, as [`Analysis::scaled`] answers them.
+    /// The clusters, with budgets in place of jobs that use them up.
     pub fn contexts<'c>(
         &'c self,
         analysed: &'c [AnalysedTask],
@@ -107,10 +111,9 @@ impl<'a> Analysis<'a> {
         clusters.iter().enumerate().map(context)
     }
 
-    /// What is analysed with execution times of `permille` thousandths.
-    pub fn scaled(&self, permille: u64) -> (Vec<AnalysedTask>, Vec<Cluster>) {
-        let tasks: Vec<AnalysedTask> = self.tasks.iter().map(|task| task.scaled(permille)).collect();
-        with_budgets(&self.machine, &self.clusters, &tasks)
+    /// The tasks with execution times of `permille` thousandths.
+    pub fn scaled(&self, permille: u64) -> Vec<AnalysedTask> {
+        self.tasks.iter().map(|task| task.scaled(permille)).collect()
     }
 
     /// The hard verdict on a cluster, and the accounting if there is one.

@@ -28,8 +28,8 @@ impl<'a> Classes<'a> {
         let mut found = BTreeMap::new();
         let mut classes = Classes { all: Vec::new() };
         for (task, &pending) in context.members().zip(pending) {
-            let timing = (task.period, task.deadline, task.jitter, task.early_jobs, pending);
-            let events = (task.suspensions, task.interrupts, task.lock_requests);
+            let timing = (task.period, task.deadline, task.jitter, task.early, pending);
+            let events = (task.suspensions, task.interrupts, task.lock_requests, task.node);
             let class = *found.entry((timing, events)).or_insert(classes.all.len());
             if class == classes.all.len() {
                 classes.all.push(Class { task, pending, count: 0 });

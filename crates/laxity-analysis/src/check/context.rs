@@ -72,14 +72,16 @@ impl Machine {
             sharing,
         };
         if scheduler.coarse_lock {
-            machine.wait_for_lock(clusters);
+            machine.wait_for_lock(clusters, spans_clusters(workload, clusters));
         }
         machine
     }
 
-    /// Under a coarse FIFO lock per cluster a handler waits for one other of each CPU that takes part.
-    fn wait_for_lock(&mut self, clusters: &[Cluster]) {
-        let cpus = clusters.iter().map(|cluster| cluster.cpus.len()).max().unwrap_or(0) as u64;
+    /// Under a coarse FIFO lock per cluster a handler waits for one other of each CPU that takes part: all, where nodes of one
+    /// cluster release those of another.
+    fn wait_for_lock(&mut self, clusters: &[Cluster], is_spanned: bool) {
+        let cpus = clusters.iter().map(|cluster| cluster.cpus.len());
+        let cpus = if is_spanned { cpus.sum() } else { cpus.max().unwrap_or(0) } as u64;
         let others = cpus.saturating_sub(1) + u64::from(self.is_dedicated);
         let costs = &mut self.costs;
         let mut guarded = vec![&mut costs.release, &mut costs.scheduling];
@@ -137,6 +139,16 @@ impl Machine {
         };
         (rank, index)
     }
+}
+
+/// Whether a graph has nodes in several clusters.
+fn spans_clusters(workload: &Workload, clusters: &[Cluster]) -> bool {
+    let mut first = workload.tasks.len();
+    workload.graphs.iter().any(|graph| {
+        let nodes = first..first + graph.nodes.len();
+        first = nodes.end;
+        clusters.iter().filter(|cluster| cluster.members.iter().any(|member| nodes.contains(member))).count() > 1
+    })
 }
 
 impl<'a> Context<'a> {

@@ -14,7 +14,7 @@ pub(super) struct Counted {
     pub requests: u64,
     /// Requests for tokens of GPUs.
     pub token_requests: u64,
-    /// Interrupts that release jobs or end suspensions.
+    /// Interrupts that release jobs or end suspensions, on CPUs that run jobs.
     pub timers: u64,
 }
 
@@ -39,9 +39,11 @@ impl Counts {
             false => 0,
         };
         // Releases come with arrivals, which may be delayed, and suspensions end in jobs that are pending.
-        let mut timers = of(&|task| task.suspensions);
-        for task in context.members() {
-            timers.add(&task.jobs_by(task.jitter, 1));
+        let mut timers = of(&|task| task.later_interrupts());
+        if !context.machine.is_dedicated {
+            for (task, &pending) in context.members().zip(pending) {
+                timers.add(&task.jobs_by(task.released_late(pending), 1));
+            }
         }
         Counts {
             interrupts: of(&|task| task.interrupts),
@@ -64,9 +66,8 @@ impl Counts {
 
 impl AnalysedTask {
     /// `weight` for each job that arrives within a window or less than `before` ahead of it: [`super::interrupts::jobs`] as a
-    /// function of the window's length. A job that may be early is one more.
+    /// function of the window's length.
     pub fn jobs_by(&self, before: u64, weight: u64) -> Staircase {
-        let early = i128::from(self.early_jobs) * i128::from(self.period);
-        Staircase { weight, offset: i128::from(before) + early, period: self.period }
+        Staircase { weight, offset: i128::from(before) + i128::from(self.early), period: self.period }
     }
 }

@@ -1,20 +1,37 @@
-//! What is found about all clusters together, where nodes of graphs wait for one another.
+//! What is found about all clusters together, where nodes of graphs depend on one another.
 //!
-//! The bounds of a cluster suppose that a released job has all that it needs. With too few replicas of the data of its graph it
-//! may wait for one beyond its arrival, while jobs elsewhere use them: then its response takes longer, and those of its
-//! node that pile up meanwhile delay others more. So the bounds hold for clusters that have nodes of such a graph only if its
-//! replicas suffice under these bounds ([`replicas_needed`]). That is no circle: let some job be the first that waits for
-//! a replica or responds late. Until then none did, so that all bounds held; then neither does this one.
+//! A node of a graph is a sporadic task to others, but for what follows from bounds on the nodes before it, in whatever cluster:
+//!
+//! - **Early jobs.** Tokens that come faster than at their rate, after a late job or of several jobs at a time, release jobs
+//!   before they arrive: how early is [`earliness`].
+//! - **Interrupts.** A complete job of one cluster may release jobs of another: the interrupt is handled on the CPU of
+//!   the former, and may wait there behind others.
+//! - **Replicas.** With too few replicas of the data of its graph a job may wait for one beyond its arrival: then its response
+//!   takes longer, and those of its node that pile up meanwhile delay others more. So bounds hold for clusters that have nodes
+//!   of such a graph only if its replicas suffice under these bounds ([`replicas_needed`]).
+//!
+//! So bounds are found from below, from execution times up, until what follows from them changes nothing. That is no circle: let
+//! some job be the first that responds later than its bound, is released earlier, or waits for a replica. Until then none
+//! did, so that all that bounds rest on was as supposed; then neither does this one.
 
 use laxity_model::{Graph, Nanos, Replicas, Workload};
 
-use super::analysed_task::AnalysedTask;
+use super::analysed_task::{AnalysedTask, Tokens};
 use super::analysis::{Analysis, Found, find, task_report};
 use super::assign::Cluster;
 use super::context::Context;
-use super::{Failure, Finding, Status, TaskReport};
-use crate::Limits;
-use crate::pgm::replicas_needed;
+use super::hard::{infeasible, overload};
+use super::served::with_budgets;
+use super::{Accounting, Failure, Finding, Status, TaskReport, explain, safe};
+use crate::exact::{ceil_ticks, whole};
+use crate::pgm::{Rate, TokenGraph, earliness, rates, replicas_needed};
+use crate::{LONGEST_TICKS, Limits, Rational};
+
+/// Rounds in which bounds settle; in practice a handful.
+const ROUNDS_MAX: u32 = 25;
+
+/// A time that stands for none.
+const UNBOUNDED: u64 = LONGEST_TICKS;
 
 /// What was found with execution times of some thousandths.
 pub(super) struct Solution {
@@ -25,13 +42,140 @@ pub(super) struct Solution {
     pub found: Vec<Found>,
 }
 
+/// The tokens of a graph.
+pub(super) struct Flow {
+    /// The task that is its first node.
+    first: usize,
+    graph: TokenGraph,
+    rates: Vec<Rate>,
+    phases: Vec<Rational>,
+    /// Of each node: those whose tokens, or use of replicas, may be the last that its job waits for.
+    releasers: Vec<Vec<usize>>,
+}
+
+impl Flow {
+    /// Those of all graphs of `workload` that have rates.
+    pub fn all(workload: &Workload) -> Vec<Flow> {
+        let mut first = workload.tasks.len();
+        let mut flows = Vec::with_capacity(workload.graphs.len());
+        for described in &workload.graphs {
+            let graph = TokenGraph::from(described);
+            let nodes = described.nodes.len();
+            let producers = |node: usize| {
+                let edges = described.edges.iter().filter(move |edge| edge.consumer == node);
+                edges.map(|edge| edge.producer)
+            };
+            let releasers = |node: usize| match described.replicas {
+                Replicas::None => producers(node).collect(),
+                Replicas::Count(_) | Replicas::Auto => (0..nodes).collect(),
+            };
+            if let Ok(rates) = rates(&graph) {
+                let phases = described.nodes.iter().map(|node| whole(node.phase.0)).collect();
+                flows.push(Flow { first, graph, rates, phases, releasers: (0..nodes).map(releasers).collect() });
+            }
+            first += nodes;
+        }
+        flows
+    }
+
+    /// How early each node's jobs may be, if tasks respond within `known`.
+    fn early(&self, known: &[Option<u64>]) -> Vec<u64> {
+        let responses = &known[self.first..self.first + self.rates.len()];
+        let responses: Vec<Option<Rational>> = responses.iter().map(|time| time.map(whole)).collect();
+        let early = earliness(&self.graph, &self.rates, &responses, &self.phases);
+        early.iter().map(|time| time.as_ref().map_or(UNBOUNDED, |time| ceil_ticks(time).min(UNBOUNDED))).collect()
+    }
+
+    /// What a node has to do with nodes of other clusters, whose CPUs may keep interrupts waiting for so long.
+    fn tokens(&self, analysis: &Analysis<'_>, node: usize, cluster_of: &[usize], lags: &[u64]) -> Tokens {
+        let cluster = |node: usize| cluster_of[self.first + node];
+        let elsewhere = |other: &&usize| cluster(**other) != cluster(node);
+        let releases = |other: &usize| self.releasers[*other].contains(&node);
+        let is_sending = (0..self.rates.len()).filter(releases).any(|other| elsewhere(&&other));
+        let from = self.releasers[node].iter().filter(elsewhere).map(|&other| lags[cluster(other)]);
+        Tokens {
+            // Beside a CPU for interrupts of timers, those for jobs of its own cluster, too.
+            sent: u64::from(is_sending || analysis.machine.is_dedicated),
+            is_sent: from.clone().next().is_some(),
+            held: from.max().unwrap_or(0),
+        }
+    }
+}
+
 impl Analysis<'_> {
-    /// What there is to be found.
+    /// What there is to be found. See the head of this file.
     pub fn solve(&self, permille: u64, limits: &Limits) -> Solution {
-        let (analysed, clusters) = self.scaled(permille);
-        let mut found: Vec<Found> = self.contexts(&analysed, &clusters).map(|context| find(&context, limits)).collect();
-        withdraw(self.workload, &clusters, &mut found);
-        Solution { analysed, clusters, found }
+        let mut tasks = self.scaled(permille);
+        let mut known: Vec<Option<u64>> = tasks.iter().map(|task| Some(task.wcet)).collect();
+        let mut lags = vec![0; self.clusters.len()];
+        let mut waits = vec![false; self.workload.graphs.len()];
+        let mut found: Vec<Option<Found>> = self.clusters.iter().map(|_| None).collect();
+        let mut round = 0;
+        loop {
+            let is_changed = self.pass_on(&mut tasks, &known, &lags);
+            let (analysed, clusters) = with_budgets(&self.machine, &self.clusters, &tasks);
+            for (context, found) in self.contexts(&analysed, &clusters).zip(&mut found) {
+                let is_new = self.clusters[context.index].members.iter().any(|&member| is_changed[member]);
+                // What is not proven stays so if jobs are earlier.
+                if found.as_ref().is_some_and(|found| found.bounds.is_none() || !is_new) {
+                    continue;
+                }
+                let now = unbounded(&context).unwrap_or_else(|| find(&context, limits));
+                let times = now.bounds.as_ref().map(|(times, _)| times.as_slice());
+                lags[context.index] = self.lag(&context, times).max(lags[context.index]);
+                for (member, &index) in context.cluster.members.iter().enumerate() {
+                    let time = times.and_then(|times| times[member]);
+                    known[index] = known[index].zip(time).map(|(known, time)| known.max(time));
+                }
+                *found = Some(now);
+            }
+            round += 1;
+            if round > ROUNDS_MAX {
+                // Ever later and earlier: taken to be without bound.
+                let is_unsettled = |cluster: &&Cluster| cluster.members.iter().any(|&member| is_changed[member]);
+                let unsettled = self.clusters.iter().filter(is_unsettled).flat_map(|cluster| &cluster.members);
+                unsettled.for_each(|&member| known[member] = None);
+            }
+            if self.pass_on(&mut tasks.clone(), &known, &lags).iter().any(|&changed| changed) {
+                continue;
+            }
+            let mut found_so_far: Vec<&mut Found> = found.iter_mut().flatten().collect();
+            if withdraw(self.workload, &clusters, &mut found_so_far, &mut waits) {
+                for (cluster, found) in clusters.iter().zip(&found) {
+                    let is_known = found.as_ref().is_some_and(|found| found.bounds.is_some());
+                    cluster.members.iter().filter(|_| !is_known).for_each(|&member| known[member] = None);
+                }
+                continue;
+            }
+            return Solution { analysed, clusters, found: found.into_iter().flatten().collect() };
+        }
+    }
+
+    /// Writes into `tasks` what follows for nodes if jobs respond within `known`; for which of them something changed.
+    fn pass_on(&self, tasks: &mut [AnalysedTask], known: &[Option<u64>], lags: &[u64]) -> Vec<bool> {
+        let mut is_changed = vec![false; tasks.len()];
+        let mut cluster_of = vec![0; tasks.len()];
+        for (index, cluster) in self.clusters.iter().enumerate() {
+            cluster.members.iter().for_each(|&member| cluster_of[member] = index);
+        }
+        for flow in &self.flows {
+            for (node, early) in flow.early(known).into_iter().enumerate() {
+                let tokens = Some(flow.tokens(self, node, &cluster_of, lags));
+                let task = &mut tasks[flow.first + node];
+                is_changed[flow.first + node] = (task.early, task.node) != (early, tokens);
+                (task.early, task.node) = (early, tokens);
+            }
+        }
+        is_changed
+    }
+
+    /// How long interrupts may wait on the cluster's CPUs, if its jobs are pending for up to `times`.
+    fn lag(&self, context: &Context<'_>, times: Option<&[Option<u64>]>) -> u64 {
+        if self.flows.is_empty() || self.clusters.len() < 2 || self.machine.accounting != Accounting::Safe {
+            return 0;
+        }
+        let pending: Option<Vec<u64>> = times.and_then(|times| times.iter().copied().collect());
+        pending.and_then(|pending| safe::lag(context, &pending).ok()).unwrap_or(UNBOUNDED)
     }
 
     /// What was found about each task.
@@ -51,43 +195,63 @@ impl Analysis<'_> {
     }
 }
 
-/// Whether a cluster's verdict may depend on what is found about others, or about chains.
+/// Whether a verdict rests on bounds of other tasks, or on chains.
 pub(super) fn is_coupled(workload: &Workload) -> bool {
-    workload.graphs.iter().any(|graph| graph.replicas != Replicas::None) || !workload.chains.is_empty()
+    workload.graphs.iter().any(|graph| !graph.edges.is_empty()) || !workload.chains.is_empty()
 }
 
-/// Takes back what was found about clusters whose nodes may wait for replicas of data.
-fn withdraw(workload: &Workload, clusters: &[Cluster], found: &mut [Found]) {
-    let mut waits = vec![false; workload.graphs.len()];
-    loop {
-        let mut first = workload.tasks.len();
-        let mut is_settled = true;
-        for (graph, waits) in workload.graphs.iter().zip(&mut waits) {
-            let nodes = first..first + graph.nodes.len();
-            first = nodes.end;
-            if *waits {
-                continue;
-            }
-            let bounds: Vec<Option<Nanos>> = nodes.clone().map(|node| response(clusters, found, node)).collect();
-            let Some(message) = reason(graph, &bounds) else { continue };
-            (*waits, is_settled) = (true, false);
-            for (index, cluster) in clusters.iter().enumerate() {
-                if cluster.members.iter().any(|member| nodes.contains(member)) {
-                    let failure =
-                        Failure { cluster: index, test: None, task: None, interval: None, message: message.clone() };
-                    found[index].refute(failure);
-                }
-            }
+/// What is found where nothing bounds what nodes of other clusters, or of none that is proven, do to nodes of this one.
+fn unbounded(context: &Context<'_>) -> Option<Found> {
+    let of = |(&index, task): (&usize, &AnalysedTask)| {
+        let tokens = task.node.unwrap_or_default();
+        let message = if task.early >= UNBOUNDED {
+            "nothing bounds how many of its jobs may be released at once, as a node before it has no response-time bound"
+        } else if tokens.held >= UNBOUNDED {
+            "nothing bounds how long its release takes, as the CPU of a node before it is not proven to keep up"
+        } else {
+            return None;
+        };
+        Some(explain::of_task(context, index, message.to_owned()))
+    };
+    let failure = context.cluster.members.iter().zip(context.members()).find_map(of)?;
+    let hard = match infeasible(context) {
+        Some(infeasible) => Finding::failed(Status::Infeasible, vec![infeasible]),
+        None => Finding::failed(Status::NotProven, vec![failure.clone()]),
+    };
+    let soft = match overload(context) {
+        Some(overload) => Finding::failed(Status::Infeasible, vec![overload]),
+        None => Finding::failed(Status::NotProven, vec![failure]),
+    };
+    Some(Found { hard, soft, inflation: None, bounds: None })
+}
+
+/// Takes back what was found about clusters whose nodes may wait for replicas of data; whether there are more of them than
+/// those of graphs that were known to (`waits`).
+fn withdraw(workload: &Workload, clusters: &[Cluster], found: &mut [&mut Found], waits: &mut [bool]) -> bool {
+    let mut first = workload.tasks.len();
+    let mut are_more = false;
+    for (graph, waits) in workload.graphs.iter().zip(waits) {
+        let nodes = first..first + graph.nodes.len();
+        first = nodes.end;
+        if *waits {
+            continue;
         }
-        if is_settled {
-            return;
+        let bounds: Vec<Option<Nanos>> = nodes.clone().map(|node| response(clusters, found, node)).collect();
+        let Some(message) = reason(graph, &bounds) else { continue };
+        (*waits, are_more) = (true, true);
+        for (index, cluster) in clusters.iter().enumerate() {
+            if cluster.members.iter().any(|member| nodes.contains(member)) {
+                let message = message.clone();
+                found[index].refute(Failure { cluster: index, test: None, task: None, interval: None, message });
+            }
         }
     }
+    are_more
 }
 
 /// The bound on the response time of a task.
-fn response(clusters: &[Cluster], found: &[Found], task: usize) -> Option<Nanos> {
-    let of = |(cluster, found): (&Cluster, &Found)| {
+fn response(clusters: &[Cluster], found: &[&mut Found], task: usize) -> Option<Nanos> {
+    let of = |(cluster, found): (&Cluster, &&mut Found)| {
         let member = cluster.members.binary_search(&task).ok()?;
         found.bounds.as_ref().and_then(|(times, _)| times[member])
     };

@@ -117,13 +117,13 @@ impl Sets<'_> {
     }
 
     /// Tests by demand count jobs by their deadlines, which early releases leave as they are. Response-time analysis
-    /// counts those that arrive up to the response, and a node may run one more.
+    /// counts those that arrive up to the response, and a node may run some more.
     fn with_early_jobs(&self) -> Inflation {
         let mut inflation = self.inflation.clone();
         if self.context.machine.rule != PriorityRule::Edf {
             return inflation;
         }
-        let early = |(task, terms): (&AnalysedTask, &super::Terms)| terms.total().saturating_mul(task.early_jobs);
+        let early = |(task, terms): (&AnalysedTask, &super::Terms)| terms.total().saturating_mul(task.early_jobs());
         let early: Vec<u64> = self.context.members().zip(&self.inflation.terms).map(early).collect();
         let all = early.iter().fold(0, |sum: u64, &one| sum.saturating_add(one));
         for (terms, own) in inflation.terms.iter_mut().zip(early) {

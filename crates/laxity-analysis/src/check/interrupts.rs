@@ -6,24 +6,28 @@ use crate::LONGEST_TICKS;
 /// Rounds after which handlers are taken to keep a CPU busy for ever.
 const ROUNDS_MAX: u32 = 100_000;
 
-/// Interrupts that release jobs of `task` in a window of `length` ticks: arrivals may be delayed by jitter, and some
-/// jobs may be released before they arrive.
-pub(super) fn releases(task: &AnalysedTask, length: u64) -> u64 {
-    let arrivals = length.saturating_add(task.jitter).div_ceil(task.period);
-    arrivals.saturating_add(task.early_jobs)
+/// Interrupts that release jobs of `task` in a window of `length` ticks, if each is pending for up to `pending`: arrivals may
+/// be delayed by jitter or a node's predecessors, and some jobs may be released before they arrive.
+pub(super) fn releases(task: &AnalysedTask, pending: u64, length: u64) -> u64 {
+    jobs(task, task.released_late(pending), length)
+}
+
+/// Those of them that come when jobs arrive, on a CPU dedicated to interrupts.
+pub(super) fn arrivals(task: &AnalysedTask, length: u64) -> u64 {
+    length.saturating_add(task.jitter).div_ceil(task.period)
 }
 
 /// Jobs of `task` that may be pending at some time in a window of `length` ticks, if each is for up to `pending`.
 pub(super) fn jobs(task: &AnalysedTask, pending: u64, length: u64) -> u64 {
-    length.saturating_add(pending).div_ceil(task.period).saturating_add(task.early_jobs)
+    length.saturating_add(pending).saturating_add(task.early).div_ceil(task.period)
 }
 
-/// Interrupts that end its suspensions.
-pub(super) fn resumptions(task: &AnalysedTask, pending: u64, length: u64) -> u64 {
-    if task.suspensions == 0 {
-        return 0;
+/// Interrupts that end its suspensions, and release jobs elsewhere.
+pub(super) fn later(task: &AnalysedTask, pending: u64, length: u64) -> u64 {
+    match task.later_interrupts() {
+        0 => 0,
+        each => each.saturating_mul(jobs(task, pending, length)),
     }
-    task.suspensions.saturating_mul(jobs(task, pending, length))
 }
 
 /// The longest time for which handlers keep a CPU busy without a break: the least `L > 0` with `L = demand(L)`, for a

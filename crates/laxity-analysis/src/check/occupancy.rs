@@ -38,7 +38,7 @@ pub(super) fn apart(
             cpu,
             sections: sections.min(cpu),
             is_followed: !sharing.leaves_behind(context.index, task),
-            early_jobs: task.early_jobs,
+            early: task.early,
             period: task.period,
             deadline: task.deadline,
         }

@@ -4,11 +4,11 @@ use laxity_model::rng::SplitMix64;
 use laxity_model::{PriorityRule, Scheduler, Workload};
 
 use super::Accounting;
-use super::analysed_task::{AnalysedTask, analysed_tasks};
+use super::analysed_task::{AnalysedTask, Tokens, analysed_tasks};
 use super::assign::assign;
 use super::context::{Context, Machine};
 use super::counts::{Counted, Counts};
-use super::interrupts::{jobs, releases, resumptions};
+use super::interrupts::{jobs, later, releases};
 use super::preemptions::Preemptions;
 use super::sharing::Sharing;
 use super::uses::Lock;
@@ -51,7 +51,7 @@ fn plain_counts(context: &Context<'_>, pending: &[u64], window: u64) -> Counted 
         interrupts: sum(&|task, pending| task.interrupts * jobs(task, pending, window)),
         requests: sum(&|task, pending| task.lock_requests * jobs(task, pending, window)),
         token_requests: sum(&|task, pending| tokens(task) * jobs(task, pending, window)),
-        timers: sum(&|task, pending| releases(task, window) + resumptions(task, pending, window)),
+        timers: sum(&|task, pending| releases(task, pending, window) + later(task, pending, window)),
     }
 }
 
@@ -72,10 +72,13 @@ fn plain_preemptions(context: &Context<'_>, pending: &[u64], member: usize, wind
     let urgent = |&other: &usize| other != member && (is_edf || rank(other) < rank(member));
     let of = |other: usize| {
         let of = members[other];
-        let late = reach + of.jitter + pending[other].saturating_sub(of.deadline);
+        let held = of.node.map_or(0, |tokens| tokens.held);
+        let early = if is_edf { 0 } else { of.ahead() };
+        let late = reach + of.jitter + held + early + pending[other].saturating_sub(of.deadline);
+        let deadline = task.deadline + task.ahead();
         let (pending, after) = match is_edf {
-            true => (task.deadline, (task.deadline + late).checked_sub(of.deadline)),
-            false => (pending[member], Some(pending[member] + late)),
+            true => (deadline, (deadline + late).checked_sub(of.deadline)),
+            false => (pending[member] + task.ahead(), Some(pending[member] + task.ahead() + late)),
         };
         let resumed = of.suspensions * ((pending + late + of.deadline) / of.period + 1);
         after.map_or(0, |after| after / of.period + 1) + resumed
@@ -91,7 +94,11 @@ fn staircases_give_what_sums_over_all_tasks_give() {
         let rule = [PriorityRule::Edf, PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic][seed as usize % 3];
         let scheduler = Scheduler { rule, ..Scheduler::GLOBAL_EDF };
         let mut refusals = Vec::new();
-        let analysed = analysed_tasks(&workload, &scheduler, &mut refusals);
+        let mut analysed = analysed_tasks(&workload, &scheduler, &mut refusals);
+        for task in analysed.iter_mut().filter(|task| task.node.is_some()) {
+            task.early = rng.below(3) * rng.below(task.period);
+            task.node = Some(Tokens { sent: rng.below(2), is_sent: false, held: rng.below(2) * rng.below(1_000) });
+        }
         let clusters = assign(&workload, &scheduler, &analysed, &mut refusals);
         let sharing = Sharing::new(&workload, &scheduler, &clusters, &analysed);
         let machine = Machine::new(&workload, &scheduler, Accounting::Safe, &clusters, sharing);

@@ -1,7 +1,8 @@
 //! How often a job may be displaced by a more urgent one: once by each that becomes ready while it is pending, and by those
 //! from before whose interrupt or boundary was late.
 //!
-//! Under EDF a job of j is more urgent only if it is due no later: it arrives at most `D - D_j` after this one. Where
+//! Under EDF a job of j is more urgent only if it is due no later: it arrives at most `D - D_j` after this one, which may itself
+//! have begun before it arrived. Where
 //! priorities change, jobs that are given a CPU count, and requests for locks and their ends, of all jobs that are pending
 //! meanwhile.
 
@@ -68,8 +69,8 @@ impl<'a> Preemptions<'a> {
     fn place(&self, member: usize) -> u64 {
         match (self.context.shares(), self.is_edf()) {
             (true, _) => self.windows[member].saturating_add(self.reach),
-            (false, true) => self.task(member).deadline,
-            (false, false) => self.pending[member],
+            (false, true) => self.task(member).deadline.saturating_add(self.task(member).ahead()),
+            (false, false) => self.pending[member].saturating_add(self.task(member).ahead()),
         }
     }
 
@@ -81,7 +82,10 @@ impl<'a> Preemptions<'a> {
             return [task.jobs_by(self.pending[member], self.changes(task)), none];
         }
         let tardiness = self.pending[member].saturating_sub(task.deadline);
-        let late = [task.jitter, tardiness].into_iter().fold(self.reach, u64::saturating_add);
+        let held = task.node.map_or(0, |tokens| tokens.held);
+        // Under EDF a job that is early is due as if it were not.
+        let early = if self.is_edf() { 0 } else { task.ahead() };
+        let late = [task.jitter, tardiness, held, early].into_iter().fold(self.reach, u64::saturating_add);
         let after = |offset: i128| i128::from(late) + offset + 1;
         let deadline = i128::from(task.deadline);
         let arrived = after(if self.is_edf() { -deadline } else { 0 });

@@ -6,7 +6,10 @@
 //!
 //! - **hold-off**: scheduler code is not interruptible. It may hold off the release's interrupt (scheduling, switch,
 //!   re-arming), and then the dispatch, on a CPU that is amid a switch or was about to switch for nothing.
-//! - **interrupts**: those that arrived before the job but are still waiting, and releases of a task's next jobs.
+//! - **interrupts**: those that arrived before the job but are still waiting, and releases of a task's next jobs. Where a job
+//!   is complete, its CPU handles the interrupt that releases those that its tokens were for, also of other clusters, and
+//!   also beside a CPU for the interrupts of timers: so a node's release may wait behind interrupts of another cluster's
+//!   CPU ([`lag`]) and for an inter-processor interrupt from there.
 //! - **cache**: with several CPUs the preempted job pays for each time that it may be preempted. That its preempter pays
 //!   instead is sound on one CPU, where both delay the same jobs.
 //! - **displacement**: under quanta a CPU idles from a completion to the boundary, so that a preempted job is switched
@@ -23,7 +26,7 @@ use super::classes::Classes;
 use super::context::{Context, Inflation};
 use super::counts::{Counted, Counts};
 use super::halves::Halves;
-use super::interrupts::{busy_period, releases, resumptions};
+use super::interrupts::{arrivals, busy_period, later, releases};
 use super::occupancy::apart;
 use super::preemptions::Preemptions;
 use super::served;
@@ -74,6 +77,11 @@ pub(super) fn inflate(context: &Context<'_>, pending: &[u64]) -> Result<Inflatio
     Ok(Inflation { terms, waiting: apart, late: context.machine.lateness() })
 }
 
+/// How long an interrupt may be waiting on a CPU that runs jobs of the cluster, until it is handled.
+pub(super) fn lag(context: &Context<'_>, pending: &[u64]) -> Result<u64, String> {
+    Ok(Common::new(context, pending)?.lag)
+}
+
 /// How long after it is due a release may have been handled, jobs being pending up to their deadlines.
 pub(super) fn release_lag(context: &Context<'_>) -> Result<u64, String> {
     let deadlines: Vec<u64> = context.members().map(|task| task.deadline).collect();
@@ -110,7 +118,7 @@ impl<'a> Common<'a> {
         if machine.is_dedicated {
             let all = |length: u64| {
                 let count =
-                    context.analysed.iter().fold(0, |sum: u64, task| sum.saturating_add(releases(task, length)));
+                    context.analysed.iter().fold(0, |sum: u64, task| sum.saturating_add(arrivals(task, length)));
                 ticks(length).saturating_add(count.saturating_mul(costs.release.0))
             };
             let overloaded = "the interrupt CPU cannot keep up with the releases; lower their cost or lengthen periods";
@@ -124,12 +132,12 @@ impl<'a> Common<'a> {
     /// Time that interrupts of the cluster take on the CPUs that run its jobs, in a window.
     fn interrupts(&self, length: u64) -> u64 {
         let machine = self.context.machine;
-        if machine.is_dedicated || machine.costs.release.is_zero() {
+        if machine.costs.release.is_zero() {
             return 0;
         }
         let count = self.classes.sum(|class| {
-            let resumptions = resumptions(class.task, class.pending, length);
-            releases(class.task, length).saturating_add(resumptions)
+            let releases = if machine.is_dedicated { 0 } else { releases(class.task, class.pending, length) };
+            releases.saturating_add(later(class.task, class.pending, length))
         });
         let isolated = self.context.isolated().map(|task| served::interrupts(task, length));
         isolated.fold(count, u64::saturating_add).saturating_mul(machine.costs.release.0)
@@ -163,11 +171,16 @@ impl<'a> Common<'a> {
         add(Term::HoldOff, twice.saturating_add(task.interrupts), self.pair);
         add(Term::OwnReleases, wakeups, costs.release.0);
         add(Term::Backlog, wakeups, self.backlog);
-        if !machine.is_dedicated {
-            // Its own release is charged above.
-            let isolated = self.context.isolated().map(|task| served::interrupts(task, window));
-            let all = isolated.fold(counted.timers, u64::saturating_add).saturating_mul(costs.release.0);
-            add(Term::OtherReleases, 1, all.saturating_sub(costs.release.0));
+        let tokens = task.node.unwrap_or_default();
+        add(Term::Backlog, 1, tokens.held);
+        match machine.is_dedicated {
+            true => add(Term::OtherReleases, counted.timers, costs.release.0),
+            false => {
+                // Its own release is charged above.
+                let isolated = self.context.isolated().map(|task| served::interrupts(task, window));
+                let all = isolated.fold(counted.timers, u64::saturating_add).saturating_mul(costs.release.0);
+                add(Term::OtherReleases, 1, all.saturating_sub(costs.release.0));
+            }
         }
         let halves = &self.halves;
         add(Term::TopHalves, counted.interrupts, halves.top());
@@ -201,7 +214,9 @@ impl<'a> Common<'a> {
             add(Term::Displacement, preemptions, switch.saturating_add(elsewhere));
             return round_up(self.context, task, terms);
         }
-        add(Term::IpiLatency, if several || machine.is_dedicated { wakeups } else { 0 }, costs.ipi_latency.0);
+        // One that tokens release elsewhere, or interrupts on another CPU.
+        let from_elsewhere = if several || machine.is_dedicated { wakeups } else { tokens.is_sent.into() };
+        add(Term::IpiLatency, from_elsewhere, costs.ipi_latency.0);
         add(Term::Ticks, window.div_ceil(machine.tick), costs.tick.0);
         let lone = self.context.members().len() == 1;
         let counted = several || self.context.shares();
@@ -210,9 +225,10 @@ impl<'a> Common<'a> {
         Ok(terms)
     }
 
-    /// How long a job may be pending, and interrupts from before that are still waiting.
+    /// How long a job may be pending, a node's from before it arrives, and interrupts from before that are still waiting.
     fn window(&self, member: usize) -> u64 {
-        self.pending[member].saturating_add(self.lag)
+        let task = &self.context.analysed[self.context.cluster.members[member]];
+        self.pending[member].saturating_add(self.lag).saturating_add(task.ahead())
     }
 
     /// How often a job, or a bottom half on its behalf, is given a CPU.

@@ -2,6 +2,7 @@
 
 use super::analysis::Analysis;
 use super::coupled::is_coupled;
+use super::served::with_budgets;
 use super::{Criterion, Options, Scaling, chains};
 use crate::Limits;
 
@@ -23,7 +24,7 @@ pub(super) fn scaling(analysis: &Analysis<'_>, options: &Options) -> Scaling {
         if coupled {
             return holds_together(analysis, permille, options.criterion, &limits);
         }
-        let (analysed, clusters) = analysis.scaled(permille);
+        let (analysed, clusters) = with_budgets(&analysis.machine, &analysis.clusters, &analysis.scaled(permille));
         analysis.contexts(&analysed, &clusters).all(|context| match options.criterion {
             Criterion::Hard => Analysis::hard_of(&context, &limits, false).0.finding.is_schedulable(),
             Criterion::Soft => Analysis::is_soft(&context, &limits),

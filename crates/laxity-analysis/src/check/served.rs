@@ -197,7 +197,7 @@ fn served(task: &AnalysedTask, machine: &Machine, late: u64) -> AnalysedTask {
         period: if is_one { task.period - delay } else { period },
         deadline: period,
         jitter: 0,
-        early_jobs: if server.kind == ServerKind::CbsSoft { budgets - 1 } else { 0 },
+        early: if server.kind == ServerKind::CbsSoft { period.saturating_mul(budgets - 1) } else { 0 },
         jobs: jobs(Fate::Served { budgets, offset }),
         ..budget
     }
@@ -265,7 +265,7 @@ pub(super) fn share(task: &AnalysedTask) -> (i128, u128) {
 pub(super) fn interrupts(task: &AnalysedTask, length: u64) -> u64 {
     let period = task.server.and_then(|server| server.period).unwrap_or(task.period);
     // A sporadic server's budget comes back in parts, one for each time that its use began.
-    releases(task, length).saturating_mul(2).saturating_add(length.div_ceil(period)).saturating_add(2)
+    releases(task, 0, length).saturating_mul(2).saturating_add(length.div_ceil(period)).saturating_add(2)
 }
 
 /// What the server of `other`, an isolated task, keeps from jobs of `task`.

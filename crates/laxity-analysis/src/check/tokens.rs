@@ -172,7 +172,7 @@ impl Waiting<'_> {
         }
         // Their deadlines are no later than this job's, nor so early that they are complete.
         let late = self.pending(other).saturating_sub(urgent.deadline);
-        (task.deadline.saturating_add(late) / urgent.period).saturating_add(1).min(pending)
+        (task.deadline.saturating_add(task.ahead()).saturating_add(late) / urgent.period).saturating_add(1).min(pending)
     }
 
     /// What operations of `member` wait for in order of priority if no job waits for tokens: at each, the one that its

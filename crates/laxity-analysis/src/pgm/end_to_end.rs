@@ -71,7 +71,7 @@ pub fn end_to_end(
 ///
 /// # Errors
 /// A node on, or behind, a cycle of positive weight.
-fn longest(
+pub(super) fn longest(
     edges: &[(&TokenEdge, &Rational)],
     response_times: &[Rational],
     starts: Vec<Option<Rational>>,
