@@ -55,6 +55,10 @@ pub fn compare(report: &Report, workload: &Workload, (summary, records): &(Summa
     for (graph, bounds) in workload.graphs.iter().zip(&report.graphs) {
         let sources = graph.nodes.iter().filter(|node| node.period.is_some());
         let origin = sources.map(|node| node.phase).min().unwrap_or(Nanos::ZERO);
+        let seen = summary.graphs.iter().find(|seen| seen.name == graph.name).and_then(|seen| seen.end_to_end);
+        if let (Some(bound), Some(seen)) = (bounds.end_to_end, seen) {
+            assert!(seen.max <= bound, "{context}: {} takes {} from end to end, at most {bound}", graph.name, seen.max);
+        }
         for node in bounds.nodes.iter().flatten() {
             for record in records {
                 if let Event::Complete { job, .. } = record.event

@@ -22,11 +22,17 @@ struct Tightness {
     proven: usize,
     /// Of each task: its bound in thousandths of the worst response that was seen.
     permille: Vec<u64>,
+    /// The same of the latency of each graph from end to end.
+    latencies: Vec<u64>,
 }
 
 impl Tightness {
     fn at(&self, percent: usize) -> f64 {
-        let mut sorted = self.permille.clone();
+        Self::share(&self.permille, percent)
+    }
+
+    fn share(permille: &[u64], percent: usize) -> f64 {
+        let mut sorted = permille.to_vec();
         sorted.sort_unstable();
         let at = (sorted.len().saturating_sub(1)) * percent / 100;
         sorted.get(at).map_or(f64::NAN, |&permille| permille as f64 / 1_000.0)
@@ -40,15 +46,22 @@ fn judge(feature: Feature, seed: u64, tightness: &mut Tightness) {
     let Some((workload, report)) = just_proven(&workload, &scheduler, criterion) else { return };
     tightness.proven += 1;
     let mut worst = vec![0; report.tasks.len()];
+    let mut longest = vec![0; report.graphs.len()];
     let mut arrivals = patterns(&workload, seed);
     arrivals.extend([seed, !seed].map(|seed| urgent_last(&workload, seed)));
     for (number, pattern) in arrivals.iter().enumerate() {
         let context = context(feature, seed, number, &workload, &scheduler);
         let seen = observe(pattern, &scheduler, seed);
         compare(&report, pattern, &seen, &context);
+        for (longest, graph) in longest.iter_mut().zip(&seen.0.graphs) {
+            *longest = graph.end_to_end.map_or(0, |times| times.max.0).max(*longest);
+        }
         for (worst, task) in worst.iter_mut().zip(&seen.0.tasks) {
             *worst = task.jobs.response_time.map_or(0, |times| times.max.0).max(*worst);
         }
+    }
+    for (graph, &longest) in report.graphs.iter().zip(&longest).filter(|&(_, &longest)| longest > 0) {
+        tightness.latencies.extend(graph.end_to_end.map(|bound| bound.0.saturating_mul(1_000) / longest));
     }
     for (task, &worst) in report.tasks.iter().zip(&worst).filter(|&(_, &worst)| worst > 0) {
         if let Some(bound) = task.response_time {
@@ -74,6 +87,10 @@ fn no_job_exceeds_what_is_proven_whatever_the_feature() {
         (first..first + count).for_each(|seed| judge(feature, seed, &mut tightness));
         let (median, p90) = (tightness.at(50), tightness.at(90));
         eprintln!("{:<24} {:>5} of {count} {median:>8.2} {p90:>7.2}", format!("{feature:?}"), tightness.proven);
+        if !tightness.latencies.is_empty() {
+            let [median, p90] = [50, 90].map(|percent| Tightness::share(&tightness.latencies, percent));
+            eprintln!("{:<24} {:>5} graphs {median:>8.2} {p90:>7.2}", "    from end to end", tightness.latencies.len());
+        }
         assert!(tightness.proven as u64 > count / 4, "{feature:?}: {} systems are too few to tell", tightness.proven);
     }
 }

@@ -5,7 +5,7 @@ use laxity_model::{Graph, Nanos, Workload};
 use super::settle::needed;
 use super::{GraphReport, NodeBound, TaskReport};
 use crate::exact::{ceil_ticks, whole};
-use crate::pgm::{TokenGraph, end_to_end, rates};
+use crate::pgm::{TokenGraph, end_to_end, latencies, rates};
 
 /// A report for each graph; `tasks` are the workload's tasks, then the nodes of each graph.
 pub(super) fn graphs(workload: &Workload, tasks: &[TaskReport]) -> Vec<GraphReport> {
@@ -13,9 +13,9 @@ pub(super) fn graphs(workload: &Workload, tasks: &[TaskReport]) -> Vec<GraphRepo
     let mut reports = Vec::with_capacity(workload.graphs.len());
     for graph in &workload.graphs {
         let tasks = &tasks[first..first + graph.nodes.len()];
-        let nodes = bounds(graph, first, tasks);
-        let sinks = nodes.iter().flatten().filter(|node| node.is_sink);
-        let end_to_end = sinks.map(|node| node.completion).max();
+        let found = bounds(graph, first, tasks);
+        let end_to_end = found.as_ref().ok().and_then(|(_, latency)| *latency);
+        let nodes = found.map(|(nodes, _)| nodes);
         let replicas = needed(graph, tasks);
         reports.push(GraphReport { name: graph.name.clone(), nodes, end_to_end, replicas });
         first += graph.nodes.len();
@@ -23,7 +23,8 @@ pub(super) fn graphs(workload: &Workload, tasks: &[TaskReport]) -> Vec<GraphRepo
     reports
 }
 
-fn bounds(graph: &Graph, first: usize, tasks: &[TaskReport]) -> Result<Vec<NodeBound>, String> {
+/// Those of the nodes, and the greatest latency of a sink.
+fn bounds(graph: &Graph, first: usize, tasks: &[TaskReport]) -> Result<(Vec<NodeBound>, Option<Nanos>), String> {
     let mut responses = Vec::with_capacity(tasks.len());
     for task in tasks {
         let Some(bound) = task.response_time else {
@@ -45,5 +46,10 @@ fn bounds(graph: &Graph, first: usize, tasks: &[TaskReport]) -> Result<Vec<NodeB
         completion: Nanos(ceil_ticks(&found.completions[index])),
         is_sink: is_sink[index],
     };
-    Ok((0..tasks.len()).map(node).collect())
+    let phases: Vec<_> = graph.nodes.iter().map(|node| whole(node.phase.0)).collect();
+    let latencies = latencies(&tokens, &rates, &responses, &phases).map_err(|error| error.to_string())?;
+    let of_sinks =
+        latencies.iter().zip(&is_sink).filter(|(_, is_sink)| **is_sink).filter_map(|(latency, _)| latency.as_ref());
+    let latency = of_sinks.map(ceil_ticks).max().map(Nanos);
+    Ok(((0..tasks.len()).map(node).collect(), latency))
 }

@@ -189,7 +189,8 @@ pub enum BoundSource {
 pub struct GraphReport {
     /// Its name.
     pub name: String,
-    /// The greatest completion of a sink: from the release of the sources' jobs to the result.
+    /// The greatest latency of a sink: from the arrival of the oldest of the sources' jobs whose tokens its job takes, directly
+    /// or through others, to its completion. That is what simulations and live runs measure.
     #[serde(rename = "end_to_end_ns")]
     pub end_to_end: Option<Nanos>,
     /// If the number of its replicas is left to the analysis: how many it takes that no job ever waits for one, or why

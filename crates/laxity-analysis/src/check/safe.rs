@@ -217,7 +217,12 @@ impl<'a> Common<'a> {
         // One that tokens release elsewhere, or interrupts on another CPU.
         let from_elsewhere = if several || machine.is_dedicated { wakeups } else { tokens.is_sent.into() };
         add(Term::IpiLatency, from_elsewhere, costs.ipi_latency.0);
-        add(Term::Ticks, window.div_ceil(machine.tick), costs.tick.0);
+        // Where CPUs tick at different times, a job may meet another tick on each CPU that handles its release or gets it.
+        let ticks = window.div_ceil(machine.tick);
+        let moves =
+            if several && machine.is_staggered { wakeups.saturating_mul(2).saturating_add(preemptions) } else { 0 };
+        let on_all = ticks.saturating_mul(self.context.cpus().into());
+        add(Term::Ticks, ticks.saturating_add(moves).min(on_all), costs.tick.0);
         let lone = self.context.members().len() == 1;
         let counted = several || self.context.shares();
         let caches = if counted { preemptions } else { wakeups.saturating_mul(u64::from(!lone)) };
@@ -263,7 +268,8 @@ impl<'a> Common<'a> {
     /// How often jobs are displaced; `None` where that costs nothing.
     fn preemptions<'c>(&'c self, windows: &'c [u64]) -> Option<Preemptions<'c>> {
         let machine = self.context.machine;
-        if !machine.is_quantum_driven && machine.cache_delay() == 0 {
+        let moves_cost = machine.is_staggered && !machine.costs.tick.is_zero();
+        if !machine.is_quantum_driven && machine.cache_delay() == 0 && !moves_cost {
             return None;
         }
         // A chain of displacements takes a quantum a CPU.

@@ -104,6 +104,38 @@ pub fn chain_bounds(
     Ok(bounds)
 }
 
+/// Bounds on the end-to-end latency of each node: from the arrival of the oldest of the sources' jobs whose tokens a job takes,
+/// directly or through other nodes, to its completion; in ticks. `None`: no source leads there. Over each path from a source a
+/// it is that of a chain of one segment, `C_z - L_a + D`; the greatest of all paths counts. Jobs that take more or fewer
+/// tokens than one of each source take older ones than those that release them. Arguments as those of [`chain_bounds`].
+///
+/// # Errors
+/// As [`end_to_end`].
+pub fn latencies(
+    graph: &TokenGraph,
+    rates: &[Rate],
+    response_times: &[Rational],
+    phases: &[Rational],
+) -> Result<Vec<Option<Rational>>, EndToEndError> {
+    let latest = end_to_end(graph, rates, response_times, phases)?.completions;
+    let is_source = |node: usize| graph.sources[node].is_some();
+    // How long before the nominal time of a job the oldest job that it uses may arrive.
+    let mut ages: Vec<Option<Rational>> =
+        (0..latest.len()).map(|node| is_source(node).then(|| -phases[node].clone())).collect();
+    // Forward edges form no cycle: after so many rounds nothing changes any more.
+    for _ in 0..latest.len() {
+        for edge in graph.edges.iter().filter(|edge| !edge.back_edge) {
+            let Some(before) = &ages[edge.producer] else { continue };
+            let age = before + oldest_lag(edge, &rates[edge.producer].period());
+            let known = &mut ages[edge.consumer];
+            if known.as_ref().is_none_or(|known| *known < age) {
+                *known = Some(age);
+            }
+        }
+    }
+    Ok(latest.iter().zip(ages).map(|(latest, age)| age.map(|age| latest + age)).collect())
+}
+
 impl ChainBounds {
     fn subtract(&mut self, time: &Rational) {
         self.data_age -= time;

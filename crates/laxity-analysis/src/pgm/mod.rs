@@ -8,7 +8,7 @@ mod end_to_end;
 mod rates;
 mod settle;
 
-pub use chains::{ChainBounds, ChainPath, Hop, chain_bounds};
+pub use chains::{ChainBounds, ChainPath, Hop, chain_bounds, latencies};
 pub use earliest::earliness;
 pub use end_to_end::{EndToEnd, EndToEndError, completion_delays, end_to_end, replicas, shift, sporadic_source_offset};
 pub use rates::{Rate, RateError, rates};

@@ -17,8 +17,6 @@ use crate::output::{self, Output};
 use crate::progress::Working;
 use crate::quantity::counted;
 
-pub use self::text::is_one_to_one;
-
 /// Is it schedulable, with which bounds, and how much laxity is left?
 ///
 /// Proves, for each scheduler asked for and with its overheads, that no deadline is ever missed (hard) or that

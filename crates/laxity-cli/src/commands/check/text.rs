@@ -1,6 +1,6 @@
 //! A check for people.
 
-use laxity_analysis::check::{Criterion, Failure, Finding, NodeBound, Report, Scaling};
+use laxity_analysis::check::{Criterion, Failure, Finding, Report, Scaling};
 use laxity_model::{Nanos, OverheadCosts, Workload};
 
 use super::chains;
@@ -207,27 +207,13 @@ fn soft_bound(report: &Report) -> String {
     }
 }
 
-/// Whether each job of a sink takes the tokens of one job of each source. Else jobs take older tokens, too, so that the time from
-/// the earliest of them, which simulations and runs measure, may be longer than the bound.
-pub fn is_one_to_one(report: &Report, nodes: &[NodeBound]) -> bool {
-    let mut periods = nodes.iter().map(|node| report.tasks[node.task].period);
-    let first = periods.next();
-    periods.all(|period| Some(period) == first)
-}
-
 fn graphs(report: &Report) -> String {
     let mut out = String::new();
     for graph in &report.graphs {
         let label = format!("{}graph{} {}", style::STRONG, style::RESET, graph.name);
         out.push_str(&match (&graph.nodes, graph.end_to_end) {
             (Err(reason), _) => format!("{label}: {}no end-to-end bound{}: {reason}\n", style::BAD, style::RESET),
-            (Ok(nodes), Some(time)) => {
-                let older = match is_one_to_one(report, nodes) {
-                    true => "",
-                    false => ", each job counted at its node's rate; tokens that wait for others are older",
-                };
-                format!("{label}: complete at most {} after its sources' release{older}\n", short(time))
-            }
+            (Ok(_), Some(time)) => format!("{label}: complete at most {} after its sources' release\n", short(time)),
             (Ok(_), None) => format!("{label}: no node is a sink, so it has no end-to-end bound\n"),
         });
         match &graph.replicas {

@@ -19,7 +19,6 @@ use self::markup::{data_uri, escape, table};
 use self::strips::{COLOURS, Strips};
 use super::gather::Evidence;
 use super::observed::{Observed, TaskTimes, percentile};
-use crate::commands::check::is_one_to_one;
 use crate::quantity::{TimeUnit, counted, percent, short};
 
 /// Gantt charts of more jobs than this are hard to read.
@@ -166,11 +165,7 @@ fn tasks(evidence: &Evidence) -> Vec<Subject> {
 fn graphs(evidence: &Evidence) -> Vec<Subject> {
     let Some(first) = evidence.observed.first() else { return Vec::new() };
     let subject = |(index, graph): (usize, &laxity_trace::GraphInfo)| {
-        // A bound on what is measured, or none.
-        let bound = evidence.proof.as_ref().and_then(|proof| {
-            let graph = proof.graphs.get(index)?;
-            graph.end_to_end.filter(|_| graph.nodes.as_ref().is_ok_and(|nodes| is_one_to_one(proof, nodes)))
-        });
+        let bound = evidence.proof.as_ref().and_then(|proof| proof.graphs.get(index)?.end_to_end);
         let times = |observed: &Observed| {
             let place = observed.header.graphs.iter().position(|other| other.name == graph.name);
             place.map_or_else(Vec::new, |place| observed.graphs[place].clone())
