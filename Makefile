@@ -10,6 +10,7 @@
 #   make bench-sched  Laxity's own scheduler against SCHED_FIFO and SCHED_DEADLINE, in rounds
 #   make bench-interpose   what the OpenCL and the CUDA layer add to calls, kernels and an OpenCV pipeline, in turns
 #   make bench-bandwidth  the bandwidth lock, its regulator, and a stream beside a hog: alone, unprotected, protected
+#   make bench-kernel  the scheduler in the kernel against SCHED_DEADLINE, in the kernel lab; as root it installs that
 #   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
 #   make test-kill   processes of live graphs, GPU arbitration and scheduled systems killed at random, thousands of
 #                    times; also stopped and replaced by exec, and those of graphs and GPUs forked and starved of descriptors
@@ -63,7 +64,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
 .PHONY: help doctor demo test test-rust test-python test-proven check fuzz scheduler test-kernel test-kernel-lab test-kill test-races bench-analysis bench-bandwidth \
-        bench-gpu bench-graph bench-interpose bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision study-vision-virtual release capi vision \
+        bench-gpu bench-graph bench-interpose bench-kernel bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision study-vision-virtual release capi vision \
         test-cuda test-vision test-vision-short fusion requirements clean venv opencl opencv demo-vision
 
 help:
@@ -257,6 +258,13 @@ bench-graph: $(STAMPS)/tools
 bench-sched: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches --bin bench-sched
 	@mkdir -p $(OUT)/bench && target/release/bench-sched | tee $(OUT)/bench/sched.txt
+
+# The emulated machine is the same whatever this one does.
+bench-kernel: $(STAMPS)/tools
+	@python3 scripts/kernel_lab.py install
+	@cargo build --release --quiet -p laxity-cli
+	@scripts/scheduler.sh release --example kernel-tasks --example kernel-releases
+	@mkdir -p $(OUT)/bench && python3 benches/kernel.py target/release | tee $(OUT)/bench/kernel.txt
 
 bench-interpose: $(STAMPS)/tools opencl
 	@cargo build --release --quiet -p laxity-benches -p laxity-opencl -p laxity-cuda -p laxity-softcuda -p laxity-softgpu

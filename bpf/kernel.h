@@ -75,6 +75,7 @@ static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, 
 static s64 (*const bpf_task_storage_delete)(void *map, struct task_struct *task) = (void *)157;
 static s64 (*const bpf_timer_init)(struct bpf_timer *timer, void *map, u64 flags) = (void *)169;
 static s64 (*const bpf_timer_set_callback)(struct bpf_timer *timer, void *callback) = (void *)170;
+static s64 (*const bpf_loop)(u32 rounds, void *callback, void *context, u64 flags) = (void *)181;
 static s64 (*const bpf_timer_start)(struct bpf_timer *timer, u64 at, u64 flags) = (void *)171;
 
 #endif

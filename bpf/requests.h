@@ -6,6 +6,7 @@
 #ifndef LAXITY_REQUESTS_H
 #define LAXITY_REQUESTS_H
 
+#include "budgets.h"
 #include "tasks.h"
 
 /* Before the scheduler is attached: cluster `cluster` has that many CPUs. */
@@ -36,6 +37,8 @@ struct laxity_begin {
 	/* Of the first job. */
 	u64 release;
 	u64 level;
+	/* Of each job; 0: none. */
+	u64 budget;
 };
 
 /* Thread `pid` is task `number` from now on; it ends "job 0" to wait for its first job. */
@@ -61,10 +64,13 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 		job->cluster = begin->cluster;
 		job->strays = 0;
 		job->kept_since = 0;
+		job->budget = begin->budget;
+		job->left = job->since = job->due = 0;
+		job->throttled = 0;
 		job->pid = begin->pid;
 		if (number >= state.tasks)
 			state.tasks = number + 1;
-		job->waits = 1;
+		job->waits = WAITS_RELEASE;
 		*stored = number + 1;
 		/*
 		 * If it is on a CPU at this moment, that is as another thread, and no event would say that its first job runs

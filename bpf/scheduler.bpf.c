@@ -9,7 +9,7 @@
  * Guarantee: each CPU runs its linked job whenever that is runnable.
  * A thread is in a non-preemptive section while a word in its page says so. The scheduler looks at that only where another
  * job should have the CPU: the thread keeps it, for 10 ms at most, and yields at the end of the section.
- * Not handled: budgets, a server for all other threads (jobs that leave them no time for 30 s have the watchdog eject the
+ * Not handled: a server for all other threads (jobs that leave them no time for 30 s have the watchdog eject the
  * scheduler), interrupt threads.
  *
  * Races: links are decided under the lock of the core and carried out without. A CPU that reads a link just before it
@@ -17,6 +17,8 @@
  * Each failure ends the scheduler with its reason, and Linux schedules all threads from then on: `laxity_exit` tells them by
  * their pages.
  */
+#include "budgets.h"
+#include "sections.h"
 #include "tasks.h"
 
 #define OTHERS 1
@@ -24,8 +26,6 @@
 #define SLICE_OTHERS 5000000ull
 /* Of a thread that must go on where its job is not linked. */
 #define SLICE_STRAY 1000000ull
-/* So long a non-preemptive section keeps a CPU that another job should have. */
-#define SECTION_MAX 10000000ull
 
 struct alarm {
 	struct bpf_timer timer;
@@ -44,9 +44,10 @@ LAXITY_INLINE void release(u32 number, struct laxity_job *job)
 	struct laxity_entry *entry;
 	struct laxity_note note = {};
 
-	if (__sync_val_compare_and_swap(&job->waits, 1, 0) != 1)
+	if (__sync_val_compare_and_swap(&job->waits, WAITS_RELEASE, WAITS_NOT) != WAITS_RELEASE)
 		return;
 	job->released++;
+	refill(job);
 	entry = entry_of(job);
 	/* Before its thread can have a CPU. */
 	if (entry) {
@@ -56,33 +57,48 @@ LAXITY_INLINE void release(u32 number, struct laxity_job *job)
 	}
 	note.number = job->release + job->deadline;
 	note.extra = job->release;
-	if (happen(&note, HAPPENS_RELEASE, bpf_get_smp_processor_id(), number, job))
+	if (happen_here(&note, HAPPENS_RELEASE, bpf_get_smp_processor_id(), number, job))
 		FAIL("a release was refused", job->pid);
 	/* Its thread left meanwhile. */
 	if (!job->pid)
-		happen(&note, HAPPENS_FORGET, bpf_get_smp_processor_id(), number, job);
+		happen_here(&note, HAPPENS_FORGET, bpf_get_smp_processor_id(), number, job);
 }
 
-/* Releases the jobs that are due, and returns when the next one is; all ones: never. */
-LAXITY_GLOBAL u64 release_due(u64 now)
+struct look {
+	u64 now;
+	u64 next;
+};
+
+/* What is due of task `number`. */
+static s64 look_at(u32 number, struct look *look)
 {
-	u64 next = ~0ull;
-	u32 at, tasks = state.tasks;
+	struct laxity_job *job = job_of(number);
+	u64 due;
 
-	for (at = 0; at < LAXITY_TASKS; at++) {
-		struct laxity_job *job;
+	if (!job)
+		return 0;
+	due = job->waits == WAITS_RELEASE ? job->release : job->waits == WAITS_BUDGET ? job->due : exhausted_at(job);
+	if (due > look->now)
+		look->next = due < look->next ? due : look->next;
+	else if (job->waits == WAITS_RELEASE)
+		release(number, job);
+	else if (job->waits == WAITS_BUDGET)
+		replenish(number, job);
+	else
+		scx_bpf_kick_cpu(job->cpu, KICK_PREEMPT);
+	return 0;
+}
 
-		if (at >= tasks)
-			break;
-		job = job_of(at);
-		if (!job || !job->waits)
-			continue;
-		if (job->release <= now)
-			release(at, job);
-		else if (job->release < next)
-			next = job->release;
-	}
-	return next;
+/*
+ * Releases the jobs and gives the budgets that are due, interrupts jobs that have used up theirs, and returns when that is to be
+ * done next; all ones: never. A loop of the helper's is proven once, and not for each of its rounds.
+ */
+LAXITY_INLINE u64 release_due(u64 now)
+{
+	struct look look = { .now = now, .next = ~0ull };
+
+	bpf_loop(state.tasks, look_at, &look, 0);
+	return look.next;
 }
 
 /*
@@ -111,13 +127,14 @@ static int on_timer(void *map, u32 *key, struct alarm *alarm)
 	return 0;
 }
 
-LAXITY_INLINE void set_timer(s32 pid)
+LAXITY_GLOBAL int set_timer(s32 pid)
 {
 	u32 zero = 0;
 	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &zero);
 
 	if (!alarm || arm(alarm))
 		FAIL("the timer cannot be started", pid);
+	return 0;
 }
 
 /* The job of task `number`, whose thread is or was on `cpu`, is complete: it waits for the next release. */
@@ -125,6 +142,7 @@ LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct
 {
 	u64 due = job->release + job->deadline, response;
 
+	charge(job, bpf_ktime_get_ns());
 	if (!job->waits) {
 		if (happen(note, HAPPENS_COMPLETE, cpu, number, job) < 0) {
 			FAIL("a completion was refused", job->pid);
@@ -140,51 +158,16 @@ LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct
 				job->tardiness_max = note->at - due;
 		}
 		job->release += job->period;
-		job->waits = 1;
+		job->waits = WAITS_RELEASE;
 	}
 	set_timer(job->pid);
-}
-
-/* Its thread keeps no CPU that another job should have, from now on. */
-LAXITY_INLINE void end_section(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job)
-{
-	struct laxity_entry *entry = entry_of(job);
-
-	if (!job->kept_since)
-		return;
-	job->kept_since = 0;
-	if (entry)
-		entry->is_awaited = 0;
-	happen(note, HAPPENS_EXIT, cpu, number, job);
-}
-
-/*
- * The thread on `cpu`, which may go on, keeps it or not: whether it is in a non-preemptive section shows in its page, and
- * matters only where another job is linked to that CPU. So a section in which nothing happens costs two stores and a load.
- */
-LAXITY_INLINE void attend(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job)
-{
-	struct laxity_entry *entry = entry_of(job);
-	u32 local = local_of(job->cluster, cpu);
-	u64 now = bpf_ktime_get_ns();
-	int is_inside = entry && entry->is_non_preemptive && !job->waits;
-
-	if (job->kept_since) {
-		if (!is_inside || now - job->kept_since >= SECTION_MAX)
-			end_section(note, cpu, number, job);
-	} else if (is_inside && local != LAXITY_NONE && laxity_to_run(job->cluster, local) != number) {
-		if (happen(note, HAPPENS_ENTER, cpu, number, job) < 0)
-			return;
-		job->kept_since = now;
-		entry->is_awaited = 1;
-	}
 }
 
 /* Its thread is a task no more; its number is free once `pid` is 0. */
 LAXITY_INLINE void forget(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job)
 {
 	job->pid = 0;
-	job->waits = 0;
+	job->waits = WAITS_NOT;
 	job->kept_since = 0;
 	happen(note, HAPPENS_FORGET, cpu, number, job);
 }
@@ -217,7 +200,7 @@ SEC("struct_ops/laxity_enqueue") int laxity_enqueue(unsigned long long *context)
 		return 0;
 	}
 	/* It woke, if its job was suspended; else it lost its CPU. */
-	outcome = happen(&note, HAPPENS_RESUME, cpu, number, job);
+	outcome = job->waits == WAITS_BUDGET ? 0 : happen(&note, HAPPENS_RESUME, cpu, number, job);
 	if (outcome && outcome != LAXITY_NOT_SUSPENDED)
 		FAIL("a wake-up was refused", task->pid);
 	job->strays = 0;
@@ -292,8 +275,15 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 
 	if (before && job) {
 		hear(&note, cpu, before, number, job);
-		if (before->scx.flags & IS_QUEUED && job->pid)
-			attend(&note, cpu, number, job);
+		if (before->scx.flags & IS_QUEUED && job->pid) {
+			if (is_exhausted(job)) {
+				end_section(&note, cpu, number, job);
+				throttle(&note, cpu, number, job);
+				set_timer(before->pid);
+			} else {
+				attend(&note, cpu, number, job);
+			}
+		}
 	}
 	next = cluster == LAXITY_NONE ? LAXITY_NONE : laxity_to_run(cluster, local);
 	if (before && next != LAXITY_NONE && next == number && before->scx.flags & IS_QUEUED && job) {
@@ -301,6 +291,8 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 		if (happen(&note, HAPPENS_RUN, cpu, number, job) < 0)
 			FAIL("a switch was refused", before->pid);
 		before->scx.slice = job->kept_since ? SECTION_MAX : SLICE_ENDLESS;
+		if (job->budget)
+			set_timer(before->pid);
 		return 0;
 	}
 	job = next == LAXITY_NONE ? 0 : job_of(next);
@@ -329,6 +321,11 @@ SEC("struct_ops/laxity_running") int laxity_running(unsigned long long *context)
 		return 0;
 	if (happen(&note, HAPPENS_RUN, cpu, number, job) < 0)
 		FAIL("a switch was refused", task->pid);
+	if (job->budget) {
+		job->cpu = cpu;
+		job->since = note.at;
+		set_timer(task->pid);
+	}
 	/* Its link moved while it was on its way: this CPU has another job, or none. */
 	if (note.state != LAXITY_INACTIVE && note.linked_to != note.cpu && !job->strays)
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
@@ -342,8 +339,12 @@ SEC("struct_ops/laxity_stopping") int laxity_stopping(unsigned long long *contex
 	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
 	struct laxity_note note = {};
 
+	if (!job)
+		return 0;
+	charge(job, bpf_ktime_get_ns());
+	job->since = 0;
 	/* What cannot go on is quiescent next. */
-	if (job && context[1]) {
+	if (context[1]) {
 		end_section(&note, scx_bpf_task_cpu(task), number, job);
 		happen(&note, HAPPENS_STOP, scx_bpf_task_cpu(task), number, job);
 	}

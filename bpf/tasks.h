@@ -25,7 +25,7 @@ struct laxity_job {
 	u64 response_max;
 	/* 0: no task has this number. */
 	s32 pid;
-	/* For its next release; taken by the CPU that releases it. */
+	/* 1: for its next release, 2: for its next budget; taken by the CPU that gives it. */
 	u32 waits;
 	/* Jobs released; the last one has this number, from 1. */
 	u32 released;
@@ -39,6 +39,17 @@ struct laxity_job {
 	u16 strays;
 	/* It keeps a CPU that another job should have, since then, because it is in a non-preemptive section; 0: it does not. */
 	u64 kept_since;
+	/* CPU time that a job has, and what is left of it; 0: as much as it likes. See budgets.h. */
+	u64 budget;
+	u64 left;
+	/* It executes, and is charged up to here; 0: it has no CPU. */
+	u64 since;
+	/* Its absolute deadline, postponed by a period with each further budget. */
+	u64 due;
+	/* How often a budget was used up. */
+	u32 throttled;
+	/* Where its thread runs, of all CPUs. */
+	u32 cpu;
 };
 
 /* What a thread and the scheduler tell each other, in the page of its process. The thread writes the first line only. */
@@ -110,7 +121,8 @@ struct {
 struct laxity_setting {
 	/* Whether `notes` is written. */
 	u32 is_traced;
-	u32 unused;
+	/* Whether jobs rank by the levels of their tasks. */
+	u32 by_task;
 	/* Of each CPU: its cluster, LAXITY_NONE: none; and its number there. */
 	u16 cluster_of[LAXITY_CPUS];
 	u16 local_of[LAXITY_CPUS];
@@ -183,17 +195,14 @@ LAXITY_GLOBAL int kick_all(u32 cluster, u64 kicks)
 }
 
 /*
- * Has something happen to task `number` on `cpu`, of all CPUs, writes it down, and kicks the CPUs that it concerns. Returns the
- * core's answer; the rest is in `note`.
+ * Has `note` happen, whose CPU is one of all CPUs, writes it down, and kicks the CPUs that it concerns. Returns the core's
+ * answer; the rest is in `note`.
  */
-LAXITY_INLINE int happen(struct laxity_note *note, u32 kind, s32 cpu, u32 number, struct laxity_job *job)
+LAXITY_INLINE int carry_out_here(struct laxity_note *note)
 {
 	int outcome;
 
-	note->kind = kind;
-	note->cluster = job->cluster;
-	note->cpu = local_of(job->cluster, cpu);
-	note->task = number;
+	note->cpu = local_of(note->cluster, note->cpu);
 	outcome = laxity_happen(note);
 	if (note->is_news || note->links) {
 		if (setting.is_traced && bpf_ringbuf_output(&notes, note, sizeof(*note), BPF_RB_NO_WAKEUP))
@@ -202,6 +211,34 @@ LAXITY_INLINE int happen(struct laxity_note *note, u32 kind, s32 cpu, u32 number
 			kick_all(note->cluster, note->kicks);
 	}
 	return outcome;
+}
+
+/* The same, which the verifier proves once, and not for each of its callers. */
+LAXITY_GLOBAL int carry_out(struct laxity_note *note)
+{
+	return note ? carry_out_here(note) : LAXITY_NO_SUCH;
+}
+
+LAXITY_INLINE void describe(struct laxity_note *note, u32 kind, s32 cpu, u32 number, struct laxity_job *job)
+{
+	note->kind = kind;
+	note->cluster = job->cluster;
+	note->cpu = cpu;
+	note->task = number;
+}
+
+/* Has something happen to task `number` on `cpu`, of all CPUs: see `carry_out_here`. */
+LAXITY_INLINE int happen(struct laxity_note *note, u32 kind, s32 cpu, u32 number, struct laxity_job *job)
+{
+	describe(note, kind, cpu, number, job);
+	return carry_out(note);
+}
+
+/* The same, for the timer: calls are eight deep at most. */
+LAXITY_INLINE int happen_here(struct laxity_note *note, u32 kind, s32 cpu, u32 number, struct laxity_job *job)
+{
+	describe(note, kind, cpu, number, job);
+	return carry_out_here(note);
 }
 
 #endif

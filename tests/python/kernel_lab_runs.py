@@ -59,6 +59,21 @@ def test_non_preemptive_sections_are_not_preempted(programs, tmp_path, smp):
         assert [preempted for _, preempted in sections] == [0] * len(sections), said
 
 
+def test_a_job_that_never_returns_leaves_others_their_time(programs, tmp_path):
+    script = """
+    start --policy G-EDF --trace /out/trace.lxt
+    kernel-tasks seed=3 tasks=5 load=600 for=1500 suspend=10 runaway=1 || exit 1
+    laxity sched stop || exit 2
+    ended
+    """
+    said = lab(programs, tmp_path / "out", script, smp=1)
+    assert judged(tmp_path / "out" / "trace.lxt")["follows G-EDF/CEm"] == "yes"
+    late = [(int(jobs), int(late)) for jobs, late in re.findall(r" jobs=(\d+) late=(\d+) ", said)]
+    # 0.6 and the runaway's 0.25 are less than a CPU. A first job may be released before its thread is a task.
+    assert len(late) == 5
+    assert all(count > 10 and late <= 1 for count, late in late), said
+
+
 @pytest.mark.parametrize("smp", [1, 2])
 def test_tasks_go_on_under_linux_when_the_loader_is_killed(programs, tmp_path, smp):
     script = f"""

@@ -1,9 +1,10 @@
 //! Random periodic threads as tasks of the scheduler in the kernel: what the lab runs, and how a program uses it.
 //!
-//!     kernel-tasks [seed=1] [tasks=6] [load=1500] [for=3000] [suspend=0] [section=0] [linux=0]
+//!     kernel-tasks [seed=1] [tasks=6] [load=1500] [for=3000] [suspend=0] [section=0] [runaway=0] [linux=0]
 //!
 //! `load` is the sum of utilizations in thousandths, `for` in ms. Of `suspend` in a hundred jobs each sleeps for a while half-way,
 //! of `section` in a hundred each executes in a non-preemptive section, for 2 ms at most.
+//! With `runaway=1` there is one more task, whose job never returns: a quarter of a CPU, enforced; with `runaway=2`, not enforced.
 //! With `linux=1` no thread is a task: `SCHED_FIFO` schedules them, shorter periods first; with `linux=2`, `SCHED_OTHER`. Prints
 //! a line for each task; `delay` is from a release to the start of the job.
 
@@ -27,13 +28,14 @@ struct Wanted {
     span: Nanos,
     suspend: u64,
     section: u64,
+    runaway: u64,
     linux: u64,
 }
 
 impl Wanted {
     fn read() -> Result<Wanted, String> {
         let (mut seed, mut tasks, mut load, mut span) = (1, 6, 1_500, 3_000);
-        let (mut suspend, mut section, mut linux) = (0, 0, 0);
+        let (mut suspend, mut section, mut runaway, mut linux) = (0, 0, 0, 0);
         for argument in std::env::args().skip(1) {
             let (key, value) = argument.split_once('=').ok_or_else(|| format!("{argument}: key=number is expected"))?;
             let value: u64 = value.parse().map_err(|error| format!("{argument}: {error}"))?;
@@ -44,11 +46,16 @@ impl Wanted {
                 "for" => span = value,
                 "suspend" => suspend = value,
                 "section" => section = value,
+                "runaway" => runaway = value,
                 "linux" => linux = value,
-                _ => return Err(format!("{key}: seed, tasks, load, for, suspend, section and linux are known")),
+                _ => {
+                    return Err(format!(
+                        "{key}: seed, tasks, load, for, suspend, section, runaway and linux are known"
+                    ));
+                }
             }
         }
-        Ok(Wanted { seed, tasks, load, span: Nanos::from_millis(span), suspend, section, linux })
+        Ok(Wanted { seed, tasks, load, span: Nanos::from_millis(span), suspend, section, runaway, linux })
     }
 }
 
@@ -73,6 +80,7 @@ fn draw(wanted: &Wanted, start: Instant) -> Vec<Drawn> {
             period,
             deadline: period,
             wcet: Nanos(period.0 / 1_000 * share),
+            budget: None,
             priority: number,
             cluster: None,
             release: Some(start),
@@ -80,6 +88,20 @@ fn draw(wanted: &Wanted, start: Instant) -> Vec<Drawn> {
         Drawn { request, suspend: wanted.suspend, section: wanted.section, seed: wanted.seed * 1_000 + number }
     };
     (0..).zip(weights).map(task).collect()
+}
+
+/// The task whose job never returns.
+fn runaway(is_bounded: bool, start: Instant) -> TaskRequest {
+    let (period, wcet) = (Nanos::from_millis(20), Nanos::from_millis(5));
+    let (name, budget) = ("runaway".to_owned(), is_bounded.then_some(wcet));
+    TaskRequest { name, period, deadline: period, wcet, budget, priority: 0, cluster: None, release: Some(start) }
+}
+
+fn run_away(membership: &Membership, request: &TaskRequest, end: Instant) -> Result<(), String> {
+    let mut task = membership.begin(request).map_err(|error| error.to_string())?;
+    task.next_job();
+    while now() < end {}
+    Ok(())
 }
 
 /// The thread that executed last: on one CPU a thread sees here whether it was preempted by another one.
@@ -192,6 +214,10 @@ fn run(wanted: &Wanted) -> Result<(), String> {
         1.. => None,
         0 => Some(Arc::new(Membership::join().map_err(|error| error.to_string())?)),
     };
+    let without_end = membership.clone().filter(|_| wanted.runaway > 0).map(|membership| {
+        let request = runaway(wanted.runaway == 1, start);
+        thread::spawn(move || run_away(&membership, &request, end))
+    });
     let threads: Vec<_> = draw(wanted, start)
         .into_iter()
         .map(|drawn| {
@@ -221,7 +247,7 @@ fn run(wanted: &Wanted) -> Result<(), String> {
             delay_max.0 / 1_000
         );
     }
-    Ok(())
+    without_end.map_or(Ok(()), |thread| thread.join().map_err(|_| "a thread panicked".to_owned())?)
 }
 
 fn main() -> ExitCode {

@@ -91,7 +91,7 @@ impl<'a> Fields<'a> {
 }
 
 /// `struct laxity_job`: what the kernel knows of a task. Times are in ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobCounters {
     /// The most tardiness.
     pub tardiness_max: u64,
@@ -105,11 +105,13 @@ pub struct JobCounters {
     pub completed: u32,
     /// Of these, the late ones.
     pub late: u32,
+    /// Budgets that were used up.
+    pub throttled: u32,
 }
 
 impl JobCounters {
     /// Bytes of the structure.
-    pub const SIZE: usize = 80;
+    pub const SIZE: usize = 120;
 
     /// As the kernel wrote them; `None` if there are fewer bytes.
     pub fn read(bytes: &[u8]) -> Option<JobCounters> {
@@ -118,6 +120,7 @@ impl JobCounters {
             [(); 5].map(|()| fields.next_u64()).into_iter().collect::<Option<Vec<_>>>()?.try_into().ok()?;
         let [thread, _waits, released, completed, late] =
             [(); 5].map(|()| fields.next_u32()).into_iter().collect::<Option<Vec<_>>>()?.try_into().ok()?;
-        Some(JobCounters { tardiness_max, response_max, thread, released, completed, late })
+        let throttled = Fields::of(bytes.get(112..)?).next_u32()?;
+        Some(JobCounters { tardiness_max, response_max, thread, released, completed, late, throttled })
     }
 }

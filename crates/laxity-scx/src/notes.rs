@@ -41,6 +41,11 @@ pub enum Happening {
     Run,
     /// Its thread lost the CPU and could go on.
     Stop,
+    /// It has another priority.
+    Priority {
+        /// Under EDF an absolute deadline in ns on the monotonic clock.
+        deadline: u64,
+    },
     /// Its thread keeps the CPU, which another job should have: it is in a non-preemptive section.
     Enter,
     /// It keeps it no more.
@@ -76,6 +81,7 @@ impl Note {
             3 => Some(Happening::Resume),
             4 => Some(Happening::Run),
             5 => Some(Happening::Stop),
+            10 => Some(Happening::Priority { deadline: number }),
             12 => Some(Happening::Enter),
             13 => Some(Happening::Exit),
             _ => None,

@@ -43,6 +43,9 @@ pub struct TaskRequest {
     pub deadline: Nanos,
     /// CPU time of each job at most, in ns, by which a cluster is chosen.
     pub wcet: Nanos,
+    /// CPU time in ns that a job may use until its deadline, and then again in each period; `None`: as much as it likes.
+    #[serde(default)]
+    pub budget: Option<Nanos>,
     /// Under `FP` the priority given; the smaller first.
     pub priority: u64,
     /// The cluster; `None`: the one with the least load.
@@ -112,6 +115,8 @@ pub struct TaskStatus {
     pub completed: u32,
     /// Of these, how many were late.
     pub late: u32,
+    /// Budgets that were used up.
+    pub throttled: u32,
     /// The longest response time.
     pub response_max: Nanos,
     /// The most tardiness.

@@ -121,6 +121,9 @@ impl Cluster<'_> {
             Happening::Resume => Event::Resume { cpu, job },
             Happening::Run => Event::Dispatch { cpu, job },
             Happening::Stop => Event::Preempt { cpu, job },
+            Happening::Priority { deadline } => {
+                Event::Priority { job, level: deadline.saturating_sub(self.start), of: job.task }
+            }
             Happening::Enter => Event::NonPreemptiveBegin { cpu, job },
             Happening::Exit => Event::NonPreemptiveEnd { cpu, job },
         });

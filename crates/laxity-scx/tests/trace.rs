@@ -126,6 +126,28 @@ fn a_preemption_in_a_section_is_found() {
 }
 
 #[test]
+fn a_job_with_a_new_budget_ranks_by_its_postponed_deadline() {
+    let mut script = Script::new();
+    script.release(0, 0, 20, 0, &[(0, Some(0))]);
+    script.note(0, Happening::Run, 0, 0, &[]);
+    script.release(2, 2, 10, 1, &[]);
+    // Its budget is used up: it stands still, and goes on with a deadline that is later than that of the other.
+    script.note(2, Happening::Suspend, 0, 0, &[(0, Some(1))]);
+    script.note(2, Happening::Run, 0, 1, &[]);
+    script.note(4, Happening::Priority { deadline: START + 40 * MS }, 0, 0, &[]);
+    script.note(4, Happening::Resume, 0, 0, &[]);
+    script.note(5, Happening::Complete, 0, 1, &[(0, Some(0))]);
+    script.note(5, Happening::Run, 0, 0, &[]);
+    script.note(6, Happening::Complete, 0, 0, &[]);
+    let clusters = [vec![0]];
+    let records = recording(script.notes.clone(), &clusters, Instant(START)).records;
+    assert_eq!(judge("G-EDF", &clusters, &records), (0, 0));
+    script.notes[5].event = Some(Happening::Priority { deadline: START + 8 * MS });
+    let records = recording(script.notes, &clusters, Instant(START)).records;
+    assert!(judge("G-EDF", &clusters, &records).1 > 0, "it would have to preempt");
+}
+
+#[test]
 fn notes_of_many_cpus_are_put_into_the_order_of_the_lock() {
     let (ordered, mut mixed) = (preemption().notes, preemption().notes);
     mixed.reverse();

@@ -112,6 +112,8 @@ pub struct Start {
     pub release: u64,
     /// Under fixed priorities; the smaller first.
     pub level: u64,
+    /// Of each job, in ns of CPU time; 0: none.
+    pub budget: u64,
 }
 
 /// Why the scheduler ended by itself.
@@ -221,7 +223,7 @@ impl Kernel {
     /// If the kernel does not call its program.
     pub fn begin(&self, start: &Start) -> Result<bool, LoadError> {
         let mut argument = words(&[start.thread, start.number, start.page, start.entry, start.cluster, 0]);
-        for number in [start.period, start.deadline, start.release, start.level] {
+        for number in [start.period, start.deadline, start.release, start.level, start.budget] {
             argument.extend(number.to_ne_bytes());
         }
         Ok(self.call("laxity_begin", &argument)? == 0)
@@ -328,7 +330,7 @@ fn setting(plan: &Plan<'_>) -> Vec<u8> {
             next += 1;
         }
     }
-    let mut bytes = words(&[u32::from(plan.is_traced), 0]);
+    let mut bytes = words(&[u32::from(plan.is_traced), u32::from(plan.rule != PriorityRule::Edf)]);
     bytes
         .extend([cluster_of, local_of, first_of, cpu_at].as_flattened().iter().flat_map(|number| number.to_ne_bytes()));
     bytes

@@ -91,6 +91,7 @@ impl Tasks {
             deadline: begin.task.deadline.0,
             release: release.0,
             level: self.level(&begin),
+            budget: begin.task.budget.map_or(0, |budget| budget.0),
         };
         match kernel.begin(&start) {
             Ok(true) => {}
@@ -103,7 +104,7 @@ impl Tasks {
             self.numbers[number] = self.known.len();
         }
         let thread = begin.thread;
-        let counters = JobCounters { tardiness_max: 0, response_max: 0, thread, released: 0, completed: 0, late: 0 };
+        let counters = JobCounters { thread, ..JobCounters::default() };
         self.known.push(Known { begin, process, cluster, page, entry, counters, is_over: false });
         let page = self.pages.get_mut(&page).expect("it has just been found");
         let is_new = !std::mem::replace(&mut page.is_sent, true);
@@ -111,7 +112,7 @@ impl Tasks {
     }
 
     fn check(&self, process: u32, begin: &Begin) -> Result<(), String> {
-        let Begin { thread, task: TaskRequest { name, period, deadline, wcet, cluster, .. } } = begin;
+        let Begin { thread, task: TaskRequest { name, period, deadline, wcet, budget, cluster, .. } } = begin;
         if name.is_empty() || name.len() > NAME_MAX {
             return Err(format!("a name of {} bytes, and it must have 1 to {NAME_MAX}", name.len()));
         }
@@ -126,6 +127,12 @@ impl Tasks {
                 "task {name}: wcet {} ns exceeds {} ns, the lesser of its period and its deadline; no policy can meet it",
                 wcet.0,
                 period.min(deadline).0
+            ));
+        }
+        if let Some(budget) = budget.filter(|budget| budget.is_zero() || budget > period) {
+            return Err(format!(
+                "task {name}: a budget of {} ns, and it must be from 1 ns to its period of {} ns",
+                budget.0, period.0
             ));
         }
         if let Some(cluster) = cluster.filter(|&cluster| cluster >= self.clusters.len()) {
@@ -235,6 +242,7 @@ impl Tasks {
                 released: counters.released,
                 completed: counters.completed,
                 late: counters.late,
+                throttled: counters.throttled,
                 response_max: Nanos(counters.response_max),
                 tardiness_max: Nanos(counters.tardiness_max),
             }
