@@ -305,9 +305,21 @@ pub fn outrunning(seed: u64) -> (Workload, Scheduler) {
     if !has_period || rng.below(2) == 0 {
         workload.platform.overheads = OverheadProfile::constant("none", OverheadCosts::default());
     }
-    workload.graphs.clear();
+    if !has_period {
+        workload.graphs.clear();
+    }
     if workload.gpu_management.arbitration == GpuArbitration::DriverSpinning {
         workload.gpu_management.arbitration = GpuArbitration::Driver;
+    }
+    for node in workload.graphs.iter_mut().flat_map(|graph| &mut graph.nodes) {
+        if rng.below(2) == 0 {
+            continue;
+        }
+        let period = node.period.unwrap_or(Nanos(8 * UNIT)).0 * rng.between(20, 130) / 100;
+        let budget = Nanos(period * rng.between(2, 30) / 100);
+        node.body = vec![Step::Cpu(ExecutionTime::constant(Nanos(budget.0 * rng.between(50, 400) / 100 + 1)))];
+        let kind = pick(rng, &[ServerKind::CbsHard, ServerKind::Sporadic]);
+        node.server = Some(TaskServer { kind, budget, period: Some(Nanos(period)) });
     }
     for task in &mut workload.tasks {
         if rng.below(2) == 0 {

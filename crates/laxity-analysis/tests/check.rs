@@ -369,3 +369,27 @@ fn a_node_of_another_rate_has_the_period_that_its_tokens_give_it_rounded_down() 
     // The oldest of them may be of a job 100 * 2 / 3 before that which it counts from.
     assert_eq!(report.graphs[0].end_to_end, Some(Nanos(247)));
 }
+
+/// A source is served as a task is. Jobs of a node that waits for tokens may begin early, so that they have no bound; the task
+/// beside it has, whatever they need.
+#[test]
+fn nodes_are_servers_as_tasks_are_unless_they_wait_for_tokens() {
+    let ms = Nanos::from_millis;
+    let server = Some(TaskServer { kind: ServerKind::CbsHard, budget: ms(2), period: Some(ms(10)) });
+    let body = |time: u64| vec![Step::Cpu(ExecutionTime::constant(ms(time)))];
+    let mapping = Node { server, body: body(15), ..Node::new("mapping", Some(ms(100))) };
+    let plan = Node { server, body: body(60), ..Node::new("plan", None) };
+    let with = |nodes: Vec<Node>, edges| {
+        let mut set = workload(1, vec![Task::periodic("urgent", ms(1), ms(5)), Task::periodic("low", ms(4), ms(40))]);
+        set.graphs.push(Graph::new("g", nodes, edges));
+        check(&set, &"G-RM".parse().expect("a scheduler"), &Options { scaling: false, ..Options::default() })
+    };
+    let bounds = |report: &Report| -> Vec<_> {
+        report.tasks.iter().map(|task| task.response_time.map(|bound| bound.time.0 / 1_000_000)).collect()
+    };
+    let alone = with(vec![mapping.clone()], Vec::new());
+    assert_eq!(bounds(&alone), [Some(1), Some(8), Some(73)], "as the task of the test above");
+    let report = with(vec![mapping, plan], vec![Edge::new(0, 1)]);
+    assert!(matches!(bounds(&report)[..], [Some(1), Some(8..40), Some(73..), None]), "{:?}", bounds(&report));
+    assert!(!report.hard.is_schedulable());
+}

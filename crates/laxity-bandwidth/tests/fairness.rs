@@ -151,7 +151,13 @@ fn shares_are_right(span: Duration) {
         let found = found.of_memory();
         assert!((found - expected).abs() <= 0.05, "punishment {punishment}: {found}, not {expected}");
     }
-    // 30 and 55 %, within 10 points.
+    // 30 and 55 %, within 10 points. The three are compared, so that each needs the same calm machine.
+    if let Some(one) = [&fair, &once, &thrice].into_iter().find(|one| had(one) < 0.95) {
+        let had = 100.0 * had(one);
+        return laxity_testing::skip(format!(
+            "throttled time saved: the programs had {had:.0} % of a core: {disturbance}"
+        ));
+    }
     assert!(saved(&once) >= 20.0 && saved(&thrice) >= 45.0, "{} and {} % saved", saved(&once), saved(&thrice));
 }
 

@@ -52,7 +52,7 @@ struct BareNode {
 /// `spec` as bytes.
 pub(crate) fn encode(spec: &Spec) -> Vec<u8> {
     let graph = spec.graph().clone();
-    let bare = |Node { name, period, phase, deadline, priority, cluster, body: _, run: _ }| BareNode {
+    let bare = |Node { name, period, phase, deadline, priority, cluster, server: _, body: _, run: _ }| BareNode {
         name,
         period,
         phase,
@@ -95,6 +95,7 @@ fn build(description: Description) -> Result<Spec, DescriptionError> {
         deadline,
         priority,
         cluster,
+        server: None,
         body: Vec::new(),
         run: None,
     };

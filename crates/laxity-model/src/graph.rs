@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, OwnCode, Step};
+use crate::{Nanos, OwnCode, Step, TaskServer};
 
 /// A dataflow graph. Each node is a thread whose jobs wait for tokens on all inbound edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +92,8 @@ pub struct Node {
     pub priority: Option<u32>,
     /// The cluster it runs on, as [`Task::cluster`](crate::Task::cluster).
     pub cluster: Option<usize>,
+    /// The bandwidth server that its jobs execute in, as [`Task::server`](crate::Task::server).
+    pub server: Option<TaskServer>,
     /// What a job of the node does.
     pub body: Vec<Step>,
     /// The user's code that its jobs run live; `None`: they use up CPU time as the body says.
@@ -108,6 +110,7 @@ impl Node {
             deadline: None,
             priority: None,
             cluster: None,
+            server: None,
             body: Vec::new(),
             run: None,
         }

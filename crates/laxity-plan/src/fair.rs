@@ -1,13 +1,14 @@
 //! What a workload may ask for that Linux's fair class does not have.
 
 use laxity_model::{
-    InterruptHandling, Invocation, PriorityRule, ReadyQueueKind, ResourceProtocol, Scheduler, ThreadPriority, Workload,
+    InterruptHandling, Invocation, PriorityRule, ReadyQueueKind, ResourceProtocol, Scheduler, Task, ThreadPriority,
+    Workload,
 };
 
 use crate::unsupported::UnsupportedFeatures;
 
-/// Adds what needs priorities, or another scheduler, if `scheduler` is the fair class.
-pub(crate) fn check(workload: &Workload, scheduler: &Scheduler, unsupported: &mut UnsupportedFeatures) {
+/// Adds what of `workload`, whose nodes of graphs are among `tasks`, needs priorities, or another scheduler, if `scheduler` is the fair class.
+pub(crate) fn check(workload: &Workload, tasks: &[Task], scheduler: &Scheduler, unsupported: &mut UnsupportedFeatures) {
     if scheduler.rule != PriorityRule::Fair {
         return;
     }
@@ -24,7 +25,7 @@ pub(crate) fn check(workload: &Workload, scheduler: &Scheduler, unsupported: &mu
     if !platform.gpus.is_empty() || !platform.devices.is_empty() {
         check_handling(workload.gpu_management.handling, scheduler, unsupported);
     }
-    for task in workload.tasks.iter().filter(|task| task.server.is_some()) {
+    for task in tasks.iter().filter(|task| task.server.is_some()) {
         unsupported.add(format!(
             "task \"{}\" under {scheduler}: a budget makes it a bandwidth server, which is scheduled by deadline or \
              priority; leave the budget out",

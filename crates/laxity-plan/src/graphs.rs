@@ -73,7 +73,7 @@ pub(crate) fn nodes(workload: &Workload, plans: &[GraphPlan]) -> Vec<Task> {
                 working_set: None,
                 memory_demand: 0,
                 memory_budget: None,
-                server: None,
+                server: node.server,
                 body: node.body.clone(),
                 run: node.run.clone(),
             });

@@ -4,11 +4,12 @@ use laxity_model::{Device, InterruptHandling, Nanos, Server, ServerKind, Task, T
 use laxity_policy::cpu::Ranking;
 use laxity_policy::server::{Config, Kind};
 use laxity_trace::ServerInfo;
+use serde::{Deserialize, Serialize};
 
 use crate::threads::Threads;
 
 /// A bandwidth server.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ServerPlan {
     /// Its budget and period, and what follows when the budget is exhausted.
     pub config: Config,
@@ -17,7 +18,7 @@ pub struct ServerPlan {
 }
 
 /// The level at which a server competes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum ServerLevel {
     /// Under fixed priorities.
     Fixed(u64),
@@ -52,13 +53,13 @@ pub(crate) fn of_task(index: usize, task: &Task, ranking: &Ranking) -> Option<Se
     Some(ServerPlan { config, level: level(ranking, index, period, deadline) })
 }
 
-/// What a trace says of the servers that tasks are.
-pub(crate) fn infos(workload: &Workload) -> Vec<ServerInfo> {
+/// What a trace says of the servers that `tasks`, nodes of graphs among them, are.
+pub(crate) fn infos(tasks: &[Task]) -> Vec<ServerInfo> {
     let info = |(index, task): (usize, &Task)| {
         let TaskServer { kind, budget, .. } = task.server?;
         Some(ServerInfo { task: TaskId(index as u32), kind, budget, period: task.ranked_by().0 })
     };
-    workload.tasks.iter().enumerate().filter_map(info).collect()
+    tasks.iter().enumerate().filter_map(info).collect()
 }
 
 /// The server of each interrupt thread; the servers come after all tasks in `ranking`.

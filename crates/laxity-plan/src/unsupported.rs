@@ -34,7 +34,7 @@ impl UnsupportedFeatures {
 /// Adds what `workload`, whose nodes of graphs are among `tasks`, asks for and `scheduler` cannot give.
 pub(crate) fn check(workload: &Workload, tasks: &[Task], scheduler: &Scheduler, unsupported: &mut UnsupportedFeatures) {
     resources::refuse_circles(workload, tasks, unsupported);
-    fair::check(workload, scheduler, unsupported);
+    fair::check(workload, tasks, scheduler, unsupported);
     let threads = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });
     if threads && !workload.platform.gpus.is_empty() && scheduler.invocation == Invocation::QuantumDriven {
         unsupported.add(format!(

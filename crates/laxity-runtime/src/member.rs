@@ -5,7 +5,7 @@ use std::sync::Arc;
 use laxity_graph::{Graph, Releasing};
 use laxity_model::{Distribution, ExecutionTime, Instant, Nanos, TaskId};
 use laxity_plan::draws::TaskDraws;
-use laxity_plan::{Op, ReleasePattern};
+use laxity_plan::{Op, ReleasePattern, ServerPlan};
 use laxity_sched::Parameters;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,7 @@ struct Orders {
     non_preemptive: Option<u8>,
     inputs: Vec<(usize, u32)>,
     outputs: Vec<(usize, u32)>,
+    server: Option<ServerPlan>,
     /// If Laxity's scheduler schedules it.
     scheduled: Option<Scheduled>,
 }
@@ -152,6 +153,7 @@ pub(crate) fn orders(task: &TaskPlan, system: Option<&str>) -> Result<String, St
         non_preemptive: task.raised.as_ref().map(|raised| raised.non_preemptive),
         inputs: task.messages.inputs.clone(),
         outputs: task.messages.outputs.clone(),
+        server: task.server,
         scheduled: system.zip(task.scheduled.as_ref()).map(|(system, (number, it))| Scheduled {
             system: system.to_owned(),
             number: *number,
@@ -191,7 +193,7 @@ impl Orders {
             urgency: None,
             spins: false,
             bandwidth: None,
-            server: None,
+            server: self.server,
             deadline: scheduled.as_ref().map_or(Nanos::ZERO, |(_, it)| it.deadline),
             scheduled,
             run: None,

@@ -1,6 +1,6 @@
 //! Refuses workloads that cannot be run live.
 
-use laxity_model::{GpuArbitration, MigrationPath, ResourceProtocol, Step, TaskServer, Workload};
+use laxity_model::{GpuArbitration, MigrationPath, ResourceProtocol, Step, Task, TaskServer, Workload};
 use thiserror::Error;
 
 /// A workload cannot be run live; each reason names the thing.
@@ -38,10 +38,10 @@ pub(crate) fn unsupported(workload: &Workload) -> Vec<String> {
     reasons
 }
 
-/// Features of `workload` that Laxity's scheduler can run, and no class of Linux.
-pub(crate) fn beyond_linux(workload: &Workload) -> Vec<String> {
+/// Features of `workload`, whose nodes of graphs are among `tasks`, that Laxity's scheduler can run, and no class of Linux.
+pub(crate) fn beyond_linux(workload: &Workload, tasks: &[Task]) -> Vec<String> {
     let mut reasons = Vec::new();
-    for (task, server) in workload.tasks.iter().filter_map(|task| Some((task, task.server?))) {
+    for (task, server) in tasks.iter().filter_map(|task| Some((task, task.server?))) {
         if server != TaskServer::hard(server.budget) {
             reasons.push(format!(
                 "task \"{}\": no class of Linux has the deadlines and the ranks of a {} server in {}; take --scheduler \

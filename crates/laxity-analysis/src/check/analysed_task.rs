@@ -1,6 +1,6 @@
 //! What is analysed: tasks and graph nodes alike, reduced to what the analysis needs.
 
-use laxity_model::{Arrival, Graph, Scheduler, Step, Task, Workload};
+use laxity_model::{Arrival, Graph, Replicas, Scheduler, Step, Task, Workload};
 
 use super::Refusal;
 use super::gpu_use::GpuUse;
@@ -168,7 +168,7 @@ fn of_task(task: &Task, uses: Uses) -> AnalysedTask {
         priority: task.priority,
         ranked_by: (period.0, deadline.0),
         cluster: task.cluster,
-        server: Server::of(task),
+        server: task.server.map(|it| Server::new(it, &task.body, is_periodic, false)),
         jobs: None,
         ..AnalysedTask::with(uses)
     }
@@ -183,7 +183,9 @@ fn of_graph(graph: &Graph, uses: impl Fn(&[Step]) -> Uses, refusals: &mut Vec<Re
             return Vec::new();
         }
     };
-    let node = |(node, rate): (&laxity_model::Node, &crate::pgm::Rate)| {
+    let mut is_fed_back = vec![false; graph.nodes.len()];
+    graph.edges.iter().filter(|edge| edge.back_edge).for_each(|edge| is_fed_back[edge.consumer] = true);
+    let node = |(position, (node, rate)): (usize, (&laxity_model::Node, &crate::pgm::Rate))| {
         let period = floor_ticks(&rate.period());
         if period == 0 {
             let subject = format!("node \"{}\" of graph \"{}\"", node.name, graph.name);
@@ -191,6 +193,8 @@ fn of_graph(graph: &Graph, uses: impl Fn(&[Step]) -> Uses, refusals: &mut Vec<Re
             refusals.push(Refusal { subject, reason });
         }
         let (period, deadline) = (period.max(1), node.deadline.map_or(period, |deadline| deadline.0).max(1));
+        let own = node.server.and_then(|server| server.period).map(|period| period.0.max(1));
+        let awaits_tokens = node.period.is_none() || is_fed_back[position] || graph.replicas != Replicas::None;
         AnalysedTask {
             name: format!("{}/{}", graph.name, node.name),
             period,
@@ -200,10 +204,11 @@ fn of_graph(graph: &Graph, uses: impl Fn(&[Step]) -> Uses, refusals: &mut Vec<Re
             is_synchronous: false,
             node: Some(Tokens::default()),
             priority: node.priority,
-            ranked_by: (period, deadline),
+            ranked_by: own.map_or((period, deadline), |period| (period, period)),
             cluster: node.cluster,
+            server: node.server.map(|it| Server::new(it, &node.body, true, awaits_tokens)),
             ..AnalysedTask::with(uses(&node.body))
         }
     };
-    graph.nodes.iter().zip(&rates).map(node).collect()
+    graph.nodes.iter().zip(&rates).enumerate().map(node).collect()
 }

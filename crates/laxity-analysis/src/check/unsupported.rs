@@ -2,7 +2,7 @@
 
 use laxity_model::{
     CpuId, GpuArbitration, InterruptHandling, Invocation, Nanos, PriorityRule, ResourceProtocol, Scheduler, Scope,
-    ServerKind, Task, ThreadPriority, Workload,
+    ServerKind, ThreadPriority, Workload,
 };
 
 use super::analysed_task::AnalysedTask;
@@ -37,7 +37,7 @@ impl UnsupportedFeatures<'_> {
             return self.add(self.scheduler.to_string(), reason);
         }
         self.devices();
-        for task in &self.workload.tasks {
+        for task in self.analysed.iter().filter(|task| task.server.is_some()) {
             self.server(task);
         }
         let any = |wanted: &dyn Fn(&AnalysedTask) -> bool| self.analysed.iter().any(wanted);
@@ -83,11 +83,8 @@ impl UnsupportedFeatures<'_> {
         }
     }
 
-    /// What counts against a budget besides the jobs' own execution.
-    fn server(&mut self, task: &Task) {
-        if task.server.is_none() {
-            return;
-        }
+    /// What counts against the budget of `task` besides its jobs' own execution.
+    fn server(&mut self, task: &AnalysedTask) {
         let costs = self.workload.platform.overheads.at(self.analysed.len());
         let spins = self.workload.gpu_management.arbitration == GpuArbitration::DriverSpinning;
         if spins || costs.cache_preemption.max(costs.cache_migration) > Nanos::ZERO {

@@ -47,6 +47,39 @@ fn processes_of_nodes_are_tasks_of_one_system_and_their_trace_is_judged_by_its_p
     assert!(names(folder.path()).is_empty());
 }
 
+/// The second node needs four budgets a job. Neither as a thread nor as a process does it get more than them, and what waits
+/// beside it is in time.
+#[test]
+fn a_node_with_a_budget_keeps_to_it_as_a_thread_and_as_a_process() {
+    let (_alone, folder, files) = (Alone::with_the_scheduler(), memory(), crate::support::folder());
+    let path = |name: &str| files.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (file, trace) = (path("served.toml"), path("run.lxt"));
+    let server = "server = { kind = \"cbs_hard\", budget = \"1 ms\", period = \"10 ms\" }";
+    let text = format!(
+        "laxity = 1\nname = \"served\"\nscheduler = \"P-EDF\"\nplatform.cpus = 1\n\
+         [[graph]]\nname = \"served-{}\"\nedge = [\"a -> b\"]\n\
+         [[graph.node]]\nname = \"a\"\nperiod = \"50 ms\"\nwcet = \"2 ms\"\n\
+         [[graph.node]]\nname = \"b\"\nwcet = \"4 ms\"\n{server}\n",
+        std::process::id()
+    );
+    fs::write(&file, text).expect("a folder");
+    for kind in [&[][..], &["--processes"]] {
+        let words = ["run", &file, "--for", "500ms", "--scheduler", "laxity", "--policy", "P-EDF", "--trace", &trace];
+        let output = command(folder.path(), &[&words[..], kind].concat()).output().expect("it starts");
+        let said = errors(&output);
+        if is_refused(&said) {
+            return;
+        }
+        assert_eq!(output.status.code(), Some(0), "{kind:?}: {said}");
+        let (code, out, err) = run(["trace", &trace, "check", "--ignore-deadlines"]);
+        assert_eq!((code, err.as_str()), (0, ""), "{kind:?}: {out}");
+        assert!(out.contains("yes  a legal schedule") && out.contains("yes  follows P-EDF"), "{kind:?}: {out}");
+        let (_, events, _) = run(["trace", &trace, "export", "--table", "events", "--format", "csv", "-o", "-"]);
+        let replenished = events.lines().filter(|line| line.contains(",replenish,")).count();
+        assert!(replenished >= 30, "{kind:?}: ten jobs of four budgets, not {replenished} budgets: {events}");
+    }
+}
+
 /// Others decide what follows from a death, and have no log: the trace ends before it, and nothing in it is wrong.
 #[test]
 fn a_process_that_is_killed_ends_the_run_and_its_trace_is_right_up_to_there() {

@@ -309,6 +309,7 @@ fn graphs() -> Vec<(&'static str, String)> {
     let edge = "edge = [\"camera -> track\"]";
     let object = format!("{edge}\nobject = [{{ name = \"frame\", nodes = [\"camera\", \"track\"] }}]");
     let latest = format!("{edge}\nlatest = [\"imu -> track\"]");
+    let server = "server = { kind = \"cbs_hard\", budget = \"150 us\", period = \"2 ms\" }";
     let imu = "[[graph.node]]\nname = \"imu\"\nperiod = \"4 ms\"\nwcet = \"50 us\"\n";
     let chain = "[[chain]]\nname = \"see\"\npath = [\"g/camera\", \"g/track\"]\ndata_age_max = \"40 ms\"\nreaction_time_max = \"50 ms\"\n";
     vec![
@@ -318,6 +319,7 @@ fn graphs() -> Vec<(&'static str, String)> {
         ("objects with two replicas", graph(&format!("{object}\nreplicas = 2"), "")),
         ("as many replicas as it takes", graph(&format!("{object}\nreplicas = \"auto\""), "")),
         ("messages", graph("edge = [{ from = \"camera\", to = \"track\", message = \"1 kB\" }]", "")),
+        ("nodes as bandwidth servers", graph(edge, "").replace(WORK, &format!("{WORK}\n{server}"))),
         ("latest-value edge", graph(&latest, imu)),
         ("chain", graph(edge, chain)),
         ("chain over a latest-value edge", graph(&latest, &format!("{imu}{}", chain.replace("g/camera", "g/imu")))),

@@ -1,7 +1,7 @@
 //! Rules of PGM graphs.
 
 use super::own_code::own_code;
-use super::task::{feasibility, placement};
+use super::task::{feasibility, placement, server};
 use super::{Names, body, object, positive_span, span};
 use crate::error::{ErrorKind, FieldPath, Findings};
 use crate::rates::{RateError, rates};
@@ -35,6 +35,7 @@ pub(super) fn graph(graph: &Graph, workload: &Workload, at: &FieldPath, findings
         // period, nothing is said of it.
         let implicit = implicit_deadlines.as_ref().map_or(Nanos::LONGEST, |deadlines| deadlines[index]);
         feasibility(&demand, node.deadline.unwrap_or(implicit), &at, findings);
+        server(node.server, implicit, &at, findings);
     }
     object::objects(graph, consumers.as_deref(), at, findings);
 }

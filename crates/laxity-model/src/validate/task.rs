@@ -20,7 +20,7 @@ pub(super) fn task(task: &Task, workload: &Workload, at: &FieldPath, findings: &
         body::distribution(gap, Nanos::LONGEST, &at.key("gap"), findings);
     }
     placement(task.priority, task.cluster, workload, at, findings);
-    server(task, at, findings);
+    server(task.server, task.period, at, findings);
     if let Some(budget) = task.memory_budget {
         memory::budget("memory_budget", budget, at, findings);
     }
@@ -29,9 +29,10 @@ pub(super) fn task(task: &Task, workload: &Workload, at: &FieldPath, findings: &
     own_code(task.run.as_ref(), &task.body, at, findings);
 }
 
-/// Errors are told of the key that the file has: `budget` is the short form of a server.
-fn server(task: &Task, at: &FieldPath, findings: &mut Findings) {
-    let Some(TaskServer { kind, budget, period }) = task.server else { return };
+/// The server of a task or node whose jobs are `separation` apart. Errors are told of the key that the file has: `budget`
+/// is the short form of a server.
+pub(super) fn server(server: Option<TaskServer>, separation: Nanos, at: &FieldPath, findings: &mut Findings) {
+    let Some(TaskServer { kind, budget, period }) = server else { return };
     let is_short = (kind, period) == (ServerKind::CbsHard, None);
     let at = if is_short { at.clone() } else { at.key("server") };
     positive_span("budget", budget, &at, findings);
@@ -44,11 +45,10 @@ fn server(task: &Task, at: &FieldPath, findings: &mut Findings) {
             );
             findings.report(at.key("budget"), ErrorKind::Contradiction, message);
         }
-    } else if budget > task.period {
+    } else if budget > separation {
         let message = format!(
-            "budget {budget} exceeds the period {}; a job cannot execute for longer than that on one CPU, so lower it or \
-             leave it out",
-            task.period
+            "budget {budget} exceeds the period {separation}; a job cannot execute for longer than that on one CPU, so \
+             lower it or leave it out"
         );
         findings.report(at.key("budget"), ErrorKind::Contradiction, message);
     }

@@ -316,13 +316,16 @@ impl Source {
     fn node(&mut self, index: usize, workload: &Workload) -> Node {
         let cluster = self.cluster(workload);
         let is_source = index == 0;
+        let period = is_source.then(|| self.long_span());
         Node {
             name: self.name(index),
-            period: is_source.then(|| self.long_span()),
+            period,
             phase: if is_source { self.span_or_zero() } else { Nanos::ZERO },
             deadline: self.maybe(Self::long_span),
             priority: Some(self.below(100) as u32),
             cluster,
+            // The periods of other nodes follow from rates, so that no budget is sure to fit.
+            server: period.and_then(|period| self.maybe(|source| source.task_server(period))),
             body: self.body(workload, cluster),
             run: self.maybe(Source::own_code),
         }

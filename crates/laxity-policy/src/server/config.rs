@@ -1,11 +1,12 @@
 //! What a server may use, and by which rules.
 
 use laxity_model::Nanos;
+use serde::{Deserialize, Serialize};
 
 use super::{Cbs, Server, SporadicServer};
 
 /// Configuration of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
     /// Q: what it may run in a period.
     pub budget: Nanos,
@@ -16,7 +17,7 @@ pub struct Config {
 }
 
 /// The rules of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// Constant bandwidth server that goes on with a later deadline when its budget is exhausted.
     SoftCbs,

@@ -56,8 +56,7 @@ impl LivePlan {
         let usable =
             scheduling::usable_cpus().map_err(|error| one(format!("cannot ask which CPUs may be used: {error}")))?;
         let workload = alone(workload, options, usable.len());
-        let mut reasons = refusal::unsupported(&workload);
-        reasons.extend(refusal::beyond_linux(&workload));
+        let reasons = refusal::unsupported(&workload);
         if !reasons.is_empty() {
             return Err(Refusal::of(reasons));
         }
@@ -68,6 +67,10 @@ impl LivePlan {
         });
         let compiled = laxity_plan::Plan::new(&without_modelled_interrupts(&workload), &scheduler, options.seed)
             .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))?;
+        let beyond_linux = refusal::beyond_linux(&workload, &compiled.models(&workload));
+        if options.laxity.is_none() && !beyond_linux.is_empty() {
+            return Err(Refusal::of(beyond_linux));
+        }
         let placement = Placement::new(&compiled.header, &usable).map_err(one)?;
         let settled = match options.laxity {
             Some(_) => by_laxity(&compiled, placement, options).map_err(one)?,

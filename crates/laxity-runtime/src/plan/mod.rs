@@ -141,7 +141,7 @@ impl LivePlan {
         let models = compiled.models(workload);
         let reserved = |(task, ops): (&Task, &[Op])| Attributes::deadline(task, ops.iter().filter(may_wait).count());
         let reserved: Vec<Attributes> = models.iter().zip(compiled.bodies()).map(reserved).collect();
-        let beyond_linux = refusal::beyond_linux(workload);
+        let beyond_linux = refusal::beyond_linux(workload, &models);
         let is_ours = !beyond_linux.is_empty() && scheduler.rule != PriorityRule::Fair;
         let wanted = options.linux.or(is_ours.then_some(LinuxScheduler::Laxity));
         let (linux, note) = linux::choose(&scheduler, wanted, &models, &reserved, uses_all)?;
@@ -241,7 +241,7 @@ impl LivePlan {
         let locks = &compiled.locks.configs;
         let pools = if use_gpus { pools::new(&header, locks, workload, &tasks, is_ours)? } else { Vec::new() };
         let is_klmirqd = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });
-        notes.splice(0..0, notes::left_out(workload, linux, use_gpus));
+        notes.splice(0..0, notes::left_out(workload, &models, linux, use_gpus));
         let graphs = edges::graphs(workload, compiled)?;
         edges::set_messages(&mut tasks, &graphs);
         Ok(LivePlan {

@@ -5,8 +5,9 @@ use laxity_model::{ResourceProtocol, Task, Workload};
 use crate::linux::LinuxScheduler;
 use crate::refusal;
 
-/// Notes on features of `workload` that `linux` does not have, or has in its own way.
-pub(super) fn left_out(workload: &Workload, linux: LinuxScheduler, use_gpus: bool) -> Vec<String> {
+/// Notes on features of `workload`, whose nodes of graphs are among `tasks`, that `linux` does not have, or has in its own
+/// way.
+pub(super) fn left_out(workload: &Workload, tasks: &[Task], linux: LinuxScheduler, use_gpus: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if use_gpus {
         notes.push(
@@ -16,7 +17,7 @@ pub(super) fn left_out(workload: &Workload, linux: LinuxScheduler, use_gpus: boo
         );
     }
     let is_enforced = |task: &&Task| task.server.is_some() && task.body.iter().any(refusal::uses_gpu);
-    if let Some(task) = workload.tasks.iter().find(is_enforced).filter(|_| use_gpus) {
+    if let Some(task) = tasks.iter().find(is_enforced).filter(|_| use_gpus) {
         notes.push(format!(
             "task \"{}\": a job that has used up its budget goes on to the end of its GPU section; other jobs wait for its \
              token until then",

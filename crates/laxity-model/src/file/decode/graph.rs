@@ -2,6 +2,7 @@
 
 use super::body::body;
 use super::own_code::own_code;
+use super::task::server;
 use super::{Names, fields, look_up, refer};
 use crate::error::{ErrorKind, Findings};
 use crate::file::AUTOMATIC;
@@ -58,6 +59,7 @@ fn node(item: &Item<'_>, names: &Names, findings: &mut Findings) -> Node {
     node.deadline = fields.get("deadline").and_then(|item| item.span(findings));
     node.priority = fields.get("priority").and_then(|item| item.integer_u32(findings));
     node.cluster = fields.get("cluster").and_then(|item| item.integer_u32(findings)).map(|index| index as usize);
+    node.server = server(&fields, findings);
     node.body = body(&fields, names, findings);
     node.run = own_code(&fields, findings);
     node

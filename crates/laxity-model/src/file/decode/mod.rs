@@ -109,8 +109,10 @@ pub(crate) mod fields {
     ];
     pub const BEST_EFFORT: &[&str] = &["name", "weight", "memory_demand", "cpu", "work"];
     pub const GRAPH: &[&str] = &["name", "replicas", "latest", "object", "node", "edge"];
-    pub const NODE: &[&str] =
-        &["name", "period", "phase", "deadline", "priority", "cluster", "wcet", "actual", "body", "run"];
+    pub const NODE: &[&str] = &[
+        "name", "period", "phase", "deadline", "priority", "cluster", "budget", "server", "wcet", "actual", "body",
+        "run",
+    ];
     pub const EDGE: &[&str] =
         &["from", "to", "produce", "consume", "threshold", "initial", "back_edge", "delay", "message"];
     pub const LATEST: &[&str] = &["from", "to"];

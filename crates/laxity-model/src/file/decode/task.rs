@@ -36,7 +36,7 @@ pub(super) fn task(item: &Item<'_>, names: &Names, findings: &mut Findings) -> T
 }
 
 /// `server`, or `budget`, its short form.
-fn server(fields: &Fields<'_>, findings: &mut Findings) -> Option<TaskServer> {
+pub(super) fn server(fields: &Fields<'_>, findings: &mut Findings) -> Option<TaskServer> {
     let short = fields.get("budget");
     let Some(item) = fields.get("server") else {
         return short.and_then(|item| item.span(findings)).map(TaskServer::hard);

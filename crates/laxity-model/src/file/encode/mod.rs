@@ -307,6 +307,7 @@ fn node(node: &Node, names: &Names<'_>) -> Fields {
     unless(&mut fields, "phase", node.phase, Nanos::ZERO, span);
     fields.extend(node.deadline.map(|deadline| ("deadline", span(deadline))));
     placement(node.priority, node.cluster, &mut fields);
+    fields.extend(node.server.map(|it| server(&it)));
     body(&node.body, names, &mut fields);
     fields.extend(node.run.as_ref().map(|run| ("run", own_code::own_code(run))));
     fields

@@ -1,6 +1,6 @@
 //! Graphs in a word: `A:B.2.3,B:C,C:A@2`, as PGM^RT's runner takes them, and back-edges.
 
-use laxity_model::{Edge, Graph, Nanos, Node};
+use laxity_model::{Edge, Graph, Node};
 
 /// What a graph is called that has no name.
 const NAME: &str = "graph";
@@ -14,11 +14,7 @@ const FORM: &str = "FROM[.PRODUCE]:TO[.CONSUME[.THRESHOLD]][+TOKENS|@TOKENS]";
 pub fn graph(text: &str) -> Result<Graph, String> {
     let mut names = Vec::new();
     let edges = text.split(',').map(|part| edge(part, &mut names)).collect::<Result<Vec<_>, _>>()?;
-    let node = |name| {
-        let (phase, deadline, priority, cluster) = (Nanos::ZERO, None, None, None);
-        Node { name, period: None, phase, deadline, priority, cluster, body: Vec::new(), run: None }
-    };
-    Ok(Graph::new(NAME, names.into_iter().map(node).collect(), edges))
+    Ok(Graph::new(NAME, names.into_iter().map(|name: String| Node::new(name, None)).collect(), edges))
 }
 
 fn edge(part: &str, names: &mut Vec<String>) -> Result<Edge, String> {

@@ -43,7 +43,8 @@ pub fn parts(workload: &Workload) -> Vec<Part> {
         .chain(graphs)
         .map(|mut part| {
             part.workload.tasks.iter_mut().for_each(|task| (task.cluster, task.server) = (None, None));
-            part.workload.graphs.iter_mut().flat_map(|graph| &mut graph.nodes).for_each(|node| node.cluster = None);
+            let nodes = part.workload.graphs.iter_mut().flat_map(|graph| &mut graph.nodes);
+            nodes.for_each(|node| (node.cluster, node.server) = (None, None));
             part
         })
         .collect()
