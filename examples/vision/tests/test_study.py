@@ -29,8 +29,8 @@ slower did not get to the longest periods: right under fixed priorities, and not
 
 @pytest.fixture(scope="module")
 def attempts():
-    """How the last configuration could be run, as the next one is."""
-    return [Attempt(margin_s=10.0)]
+    """How the last configuration could be run, as the next one is. Where processes start too late for it, the margin doubles."""
+    return [Attempt(margin_s=5.0)]
 
 
 @pytest.mark.parametrize("configuration", configurations(cpus()), ids=lambda configuration: configuration.name)
