@@ -29,7 +29,7 @@ slower did not get to the longest periods: right under fixed priorities, and not
 
 @pytest.fixture(scope="module")
 def attempts():
-    """How the last configuration could be run, as the next one is. Where processes start too late for it, the margin doubles."""
+    """How the last configuration could be run, as the next one is. Processes that start too late double the margin."""
     return [Attempt(margin_s=5.0)]
 
 
