@@ -134,7 +134,8 @@ impl Jobs {
     /// which it is ranked.
     pub(super) fn begin_budget(&mut self, release: Instant, deadline: Instant) -> Result<Instant, Cut> {
         let Some(budget) = &mut self.budget else { return Ok(deadline) };
-        budget.begin(release);
+        // A job of a node may begin before the release that its deadline is counted from.
+        budget.begin(release.min(clock::now()));
         while let Some(until) = self.budget.as_ref().and_then(|budget| budget.throttled) {
             if !self.stop.suspend_until(until) {
                 return Err(Cut::Stopped);
