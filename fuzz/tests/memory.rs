@@ -82,8 +82,9 @@ fn whole(folder: &Path) -> (OsString, Vec<u8>) {
 /// Members are no target: a mutex of the C library that a peer has overwritten ends the process by an assertion of that
 /// library, and peers are processes of the same user (decision 33).
 fn copy<R: From<PathBuf>>(original: &(OsString, Vec<u8>), input: &[u8]) -> TestRegistry<R> {
-    let copy: TestRegistry<R> = TestRegistry::new("fuzz-copy");
     let (name, mut bytes) = original.clone();
+    // Tests of one program run side by side, each in directories of its own.
+    let copy: TestRegistry<R> = TestRegistry::new(&format!("fuzz-copy-{}", name.display()));
     edit(&mut bytes, input);
     let file = copy.as_ref().join(&name);
     fs::write(&file, bytes).expect("writable");
