@@ -19,11 +19,12 @@
 //! Memory: `Regulate`, `Throttle` and `Unthrottle` say what the best-effort tasks of a CPU may do, `EngineRate` how fast an
 //! operation progresses beside the traffic of CPUs.
 //!
-//! The machine: `Stolen` says that a CPU carried out no thread for a while, whatever the records around it say.
+//! The machine: `Stolen` says that a CPU carried out no thread for a while, whatever the records around it say. `Outside`
+//! says that a thread which is no task, or an interrupt, has a CPU; `OutsiderName` and `OutsiderThread` what that is called.
 
 use laxity_model::{CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, OverheadKind, ReplicaId, TaskId};
 
-use crate::DeviceId;
+use crate::{DeviceId, Outsider, ShortName};
 
 /// One event and when it happened. Records of a trace are ordered by `at`; among equal times the order of the records
 /// is the order of cause and effect.
@@ -344,6 +345,37 @@ pub enum Event {
         /// How long, at least.
         duration: Nanos,
     },
+    /// From now on the CPU carries out something that is no task of the trace; the job that has the CPU cannot go on before
+    /// that ends.
+    Outside {
+        /// The CPU.
+        cpu: CpuId,
+        /// What it carries out; `None`: tasks of the trace, or nothing.
+        by: Option<Outsider>,
+    },
+    /// An outsider has this name, or this piece of a name behind the pieces before. It comes before its first `Outside`.
+    OutsiderName {
+        /// The outsider.
+        outsider: Outsider,
+        /// Which piece; the first is 0, and forgets an earlier name.
+        piece: u8,
+        /// The name or its piece.
+        name: ShortName,
+    },
+    /// An outsider, whose name was told, is the thread of this number in Linux.
+    OutsiderThread {
+        /// The outsider.
+        outsider: Outsider,
+        /// The number.
+        thread: u32,
+    },
+    /// What outsiders had the CPU meanwhile is not known: records of the operating system were lost, so many until now.
+    OutsidersLost {
+        /// The CPU.
+        cpu: CpuId,
+        /// How many records of this CPU, in the whole trace so far.
+        records: u64,
+    },
     /// The trace ends here, deliberately. A trace without it was cut off.
     End,
 }
@@ -372,7 +404,9 @@ impl Event {
             | Event::Regulate { cpu, .. }
             | Event::Throttle { cpu, .. }
             | Event::Unthrottle { cpu, .. }
-            | Event::Stolen { cpu, .. } => [Some(cpu), None],
+            | Event::Stolen { cpu, .. }
+            | Event::Outside { cpu, .. }
+            | Event::OutsidersLost { cpu, .. } => [Some(cpu), None],
             Event::Ipi { from, to, .. } => [Some(from), Some(to)],
             Event::Release { .. }
             | Event::EngineBegin { .. }
@@ -389,6 +423,8 @@ impl Event {
             | Event::Replenish { .. }
             | Event::EngineRate { .. }
             | Event::EngineOperation { .. }
+            | Event::OutsiderName { .. }
+            | Event::OutsiderThread { .. }
             | Event::End => [None, None],
         }
     }
@@ -433,6 +469,10 @@ impl Event {
             | Event::EngineRate { .. }
             | Event::EngineOperation { .. }
             | Event::Stolen { .. }
+            | Event::Outside { .. }
+            | Event::OutsiderName { .. }
+            | Event::OutsiderThread { .. }
+            | Event::OutsidersLost { .. }
             | Event::End => [None, None],
         }
     }

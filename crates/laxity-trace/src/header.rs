@@ -6,7 +6,7 @@ use laxity_model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{LinuxClass, MemoryInfo, ServerInfo};
+use crate::{LinuxClass, MemoryInfo, OutsiderInfo, ServerInfo};
 
 /// Everything a reader of a trace must know besides its records.
 ///
@@ -57,6 +57,9 @@ pub struct TraceHeader {
     /// them by their index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<String>,
+    /// What has CPUs and is no task; records tell it, from which readers [`learn`](TraceHeader::learn) it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outsiders: Vec<OutsiderInfo>,
     /// The devices that raise interrupts: the GPUs, then others. A `DeviceId` indexes this list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceInfo>,
@@ -385,6 +388,7 @@ impl TraceHeader {
             handling: management.handling,
             gpus: Vec::new(),
             operations: Vec::new(),
+            outsiders: Vec::new(),
             devices: Vec::new(),
             locks: Vec::new(),
             graphs: Vec::new(),

@@ -49,4 +49,8 @@ pub mod extended {
     pub const READ: u8 = 37;
     pub const STOLEN: u8 = 38;
     pub const ENGINE_OPERATION: u8 = 39;
+    pub const OUTSIDE: u8 = 40;
+    pub const OUTSIDER_NAME: u8 = 41;
+    pub const OUTSIDER_THREAD: u8 = 42;
+    pub const OUTSIDERS_LOST: u8 = 43;
 }

@@ -16,6 +16,7 @@ mod context;
 mod error;
 mod header_json;
 mod kinds;
+mod outside;
 mod reader;
 mod record;
 mod room;

@@ -101,7 +101,7 @@ impl<R: Read> TraceReader<R> {
         })
     }
 
-    /// The header.
+    /// The header, with what the records so far told of outsiders.
     pub fn header(&self) -> &TraceHeader {
         &self.header
     }
@@ -134,6 +134,7 @@ impl<R: Read> TraceReader<R> {
             Ok(record) => {
                 self.position += length - rest.len();
                 self.ended |= record.event == Event::End;
+                self.header.learn(&record.event);
                 Ok(record)
             }
             Err(malformed) => {

@@ -42,10 +42,10 @@ pub(super) fn encode(context: &mut Context, at: Instant, event: Event, out: &mut
     out.set_first(tag);
 }
 
-struct Encoder<'a, 'b> {
+pub(super) struct Encoder<'a, 'b> {
     context: &'a mut Context,
     flags: u8,
-    out: &'a mut Room<'b>,
+    pub(super) out: &'a mut Room<'b>,
 }
 
 impl Encoder<'_, '_> {
@@ -180,6 +180,10 @@ impl Encoder<'_, '_> {
                 varint::write(self.out, name.into());
                 kind::EXTENDED
             }
+            Event::Outside { .. }
+            | Event::OutsiderName { .. }
+            | Event::OutsiderThread { .. }
+            | Event::OutsidersLost { .. } => self.outside(event),
             Event::End => kind::END,
         }
     }
@@ -232,7 +236,7 @@ impl Encoder<'_, '_> {
         }
     }
 
-    fn number(&mut self, number: u16) {
+    pub(super) fn number(&mut self, number: u16) {
         varint::write(self.out, u64::from(number));
     }
 
@@ -244,7 +248,7 @@ impl Encoder<'_, '_> {
     }
 
     #[inline]
-    fn cpu(&mut self, cpu: CpuId) {
+    pub(super) fn cpu(&mut self, cpu: CpuId) {
         varint::write(self.out, u64::from(cpu.0));
     }
 
@@ -281,10 +285,10 @@ pub(super) fn decode(context: &mut Context, bytes: &mut &[u8]) -> Result<Record,
     Ok(Record { at, event })
 }
 
-struct Decoder<'a, 'b> {
+pub(super) struct Decoder<'a, 'b> {
     context: &'a mut Context,
     flags: u8,
-    bytes: &'a mut &'b [u8],
+    pub(super) bytes: &'a mut &'b [u8],
 }
 
 impl Decoder<'_, '_> {
@@ -384,7 +388,7 @@ impl Decoder<'_, '_> {
                     let (value, edge, _) = (self.task()?.map(|index| index.0), EdgeId(self.u32()?), self.u32()?);
                     Event::Read { job: self.job(Role::Between)?, edge, value }
                 }
-                unknown => return Err(Malformed::Kind(unknown)),
+                other => self.outside(other)?.ok_or(Malformed::Kind(other))?,
             },
             _ => return Ok(None),
         }))
@@ -419,12 +423,12 @@ impl Decoder<'_, '_> {
         }
     }
 
-    fn u16(&mut self) -> Result<u16, Malformed> {
+    pub(super) fn u16(&mut self) -> Result<u16, Malformed> {
         let value = varint::read(self.bytes).ok_or(Malformed::Value)?;
         u16::try_from(value).map_err(|_| Malformed::Value)
     }
 
-    fn cpu(&mut self) -> Result<CpuId, Malformed> {
+    pub(super) fn cpu(&mut self) -> Result<CpuId, Malformed> {
         let cpu = varint::read(self.bytes).ok_or(Malformed::Value)?;
         u16::try_from(cpu).map(CpuId).map_err(|_| Malformed::Value)
     }
@@ -447,12 +451,12 @@ impl Decoder<'_, '_> {
         }
     }
 
-    fn u32(&mut self) -> Result<u32, Malformed> {
+    pub(super) fn u32(&mut self) -> Result<u32, Malformed> {
         let value = varint::read(self.bytes).ok_or(Malformed::Value)?;
         u32::try_from(value).map_err(|_| Malformed::Value)
     }
 
-    fn span(&mut self) -> Result<Nanos, Malformed> {
+    pub(super) fn span(&mut self) -> Result<Nanos, Malformed> {
         varint::read(self.bytes).map(Nanos).ok_or(Malformed::Value)
     }
 
@@ -462,7 +466,7 @@ impl Decoder<'_, '_> {
     }
 }
 
-fn take_byte(bytes: &mut &[u8]) -> Result<u8, Malformed> {
+pub(super) fn take_byte(bytes: &mut &[u8]) -> Result<u8, Malformed> {
     let (&byte, rest) = bytes.split_first().ok_or(Malformed::Value)?;
     *bytes = rest;
     Ok(byte)

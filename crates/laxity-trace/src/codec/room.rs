@@ -1,6 +1,6 @@
 //! Room for one record: bytes are put down without asking each time whether there is room.
 
-/// Upper bound on the bytes of a record: a tag, a kind and at most four varints of ten bytes.
+/// Upper bound on the bytes of a record: a tag, a kind and at most four varints of ten bytes, or a short name.
 pub(super) const RECORD_MAX: usize = 64;
 
 /// The place where a record is written.

@@ -27,6 +27,8 @@ pub(super) enum Fill {
     Throttled,
     /// The CPU, which may be the job's, carries out no thread.
     Stolen,
+    /// Something that is no task has the CPU.
+    Outside,
     /// The task's job waits for a lock, suspended or preempted.
     AwaitingLock,
     /// The task's job is suspended.
@@ -140,6 +142,7 @@ fn cpu_fill(activity: &Activity) -> Option<Fill> {
         Activity::BottomHalf { .. } => Some(Fill::BottomHalf),
         Activity::Spinning { .. } => Some(Fill::Spinning),
         Activity::Stolen { .. } => Some(Fill::Stolen),
+        Activity::Outside { .. } => Some(Fill::Outside),
         Activity::Operation { .. }
         | Activity::Throttled { .. }
         | Activity::Suspension { .. }

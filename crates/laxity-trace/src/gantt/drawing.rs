@@ -78,6 +78,7 @@ fn cpu_symbol(fill: Fill) -> char {
         Fill::Spinning => '@',
         Fill::Throttled => 'x',
         Fill::Stolen => '/',
+        Fill::Outside => '\\',
         Fill::AwaitingLock | Fill::Suspended | Fill::Waiting | Fill::Idle => '.',
     }
 }
@@ -91,6 +92,6 @@ fn task_symbol(fill: Fill) -> char {
         Fill::AwaitingLock => '?',
         Fill::Suspended => '-',
         Fill::Waiting => '.',
-        Fill::BottomHalf | Fill::TopHalf | Fill::Overhead | Fill::LockWait | Fill::Idle => ' ',
+        Fill::BottomHalf | Fill::TopHalf | Fill::Overhead | Fill::LockWait | Fill::Outside | Fill::Idle => ' ',
     }
 }

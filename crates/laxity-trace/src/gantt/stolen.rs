@@ -10,13 +10,16 @@ pub(super) struct Stolen(Vec<Vec<(Instant, Instant)>>);
 
 impl Stolen {
     pub fn of(timeline: &Timeline, cpus: usize) -> Stolen {
-        let mut spans = vec![Vec::new(); cpus];
+        let (mut spans, mut outside) = (vec![Vec::new(); cpus], vec![Vec::new(); cpus]);
         for interval in &timeline.intervals {
-            if let Activity::Stolen { cpu } = interval.activity {
-                spans[cpu.index()].push((interval.from, interval.to));
+            match interval.activity {
+                Activity::Stolen { cpu } => spans[cpu.index()].push((interval.from, interval.to)),
+                Activity::Outside { cpu, .. } => outside[cpu.index()].push((interval.from, interval.to)),
+                _ => {}
             }
         }
-        Stolen(spans)
+        // Of what has a name it is known what it was.
+        Stolen(spans.iter().zip(&outside).map(|(spans, named)| without(spans, named)).collect())
     }
 
     /// The interval without the time in which its CPU was stolen: the pieces of an execution are those of one dispatch.
@@ -50,4 +53,20 @@ impl Stolen {
         let spans = spans[first..].iter().take_while(move |&&(stolen, _)| stolen < to);
         spans.map(move |&(stolen, until)| (stolen.max(from), until.min(to)))
     }
+}
+
+/// What is left of `spans` without `others`; both are in order and apart.
+fn without(spans: &[(Instant, Instant)], others: &[(Instant, Instant)]) -> Vec<(Instant, Instant)> {
+    let mut left = Vec::with_capacity(spans.len());
+    for &(from, to) in spans {
+        let mut from = from;
+        let first = others.partition_point(|&(_, until)| until <= from);
+        for &(begin, end) in others[first..].iter().take_while(|&&(begin, _)| begin < to) {
+            left.push((from, begin.max(from)));
+            from = end;
+        }
+        left.push((from, to));
+    }
+    left.retain(|(from, to)| from < to);
+    left
 }

@@ -19,6 +19,7 @@ pub use job::{JobHistory, Released};
 pub use timeline::{Interrupt, Ipi, Timeline};
 pub use tracker::Tracker;
 
+use crate::Outsider;
 pub use crate::replay::Source;
 
 /// A span of time and what filled it. Never empty: `from < to`.
@@ -88,6 +89,13 @@ pub enum Activity {
     Stolen {
         /// Which.
         cpu: CpuId,
+    },
+    /// The CPU carried out something that is no task of the trace. It interrupts what a job does there.
+    Outside {
+        /// Which.
+        cpu: CpuId,
+        /// What it carried out.
+        by: Outsider,
     },
     /// An operation occupied an engine of a GPU.
     Operation {
@@ -182,7 +190,7 @@ impl Interval {
 }
 
 impl Activity {
-    /// The name in tables: `execution`, the overhead's name, `lock_wait`, `bottom_half`, `spinning`, `throttled`, `stolen`,
+    /// The name in tables: `execution`, the overhead's name, `lock_wait`, `bottom_half`, `spinning`, `throttled`, `stolen`, `outside`,
     /// `operation`, `suspension`, `non_preemptive`, `awaiting_lock`, `critical_section`, `inheritance`.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -193,6 +201,7 @@ impl Activity {
             Activity::Spinning { .. } => "spinning",
             Activity::Throttled { .. } => "throttled",
             Activity::Stolen { .. } => "stolen",
+            Activity::Outside { .. } => "outside",
             Activity::Operation { .. } => "operation",
             Activity::Suspension { .. } => "suspension",
             Activity::NonPreemptive { .. } => "non_preemptive",
@@ -212,6 +221,7 @@ impl Activity {
             | Activity::Spinning { cpu, .. }
             | Activity::Throttled { cpu, .. }
             | Activity::Stolen { cpu }
+            | Activity::Outside { cpu, .. }
             | Activity::NonPreemptive { cpu, .. } => Some(cpu),
             Activity::Operation { .. }
             | Activity::Suspension { .. }
@@ -236,7 +246,8 @@ impl Activity {
             | Activity::LockWait { .. }
             | Activity::BottomHalf { .. }
             | Activity::Throttled { .. }
-            | Activity::Stolen { .. } => None,
+            | Activity::Stolen { .. }
+            | Activity::Outside { .. } => None,
         }
     }
 

@@ -239,6 +239,7 @@ impl<'a> Tracker<'a> {
             Running::Nothing => {}
             Running::Spinning(job) => push(intervals, from, to, Activity::Spinning { cpu, job }),
             Running::BottomHalf(source) => push(intervals, from, to, Activity::BottomHalf { cpu, source }),
+            Running::Outside(by) => push(intervals, from, to, Activity::Outside { cpu, by }),
             Running::Job(job) => {
                 let dispatch = &mut self.dispatches[cpu.index()];
                 let activity = Activity::Execution { cpu, job, begin: dispatch.begin, end: Stop::Overhead };

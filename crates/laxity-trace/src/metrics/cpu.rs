@@ -2,8 +2,9 @@
 
 use laxity_model::{CpuId, Instant, Nanos, OverheadKind};
 
-use super::summary::{MachineSummary, OverheadSummary, StolenSummary};
-use crate::replay::Cpu;
+use super::summary::{MachineSummary, OutsideSummary, OutsideUse, OverheadSummary, StolenSummary};
+use crate::replay::{Cpu, Running};
+use crate::{Outsider, OutsiderKind};
 
 /// A CPU, folded.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,27 @@ pub(super) struct CpuFold {
     last_cover: Option<Cover>,
     /// How often the CPU was stolen from all threads, for how long in all, and at most at once.
     stolen: (u64, u64, u64),
+    /// What was no task and had the CPU: threads, and interrupts.
+    threads: Use,
+    interrupts: Use,
+    /// Records of that which were lost.
+    lost: u64,
+}
+
+/// How often something had a CPU, for how long in all, and at most at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use(u64, u64, u64);
+
+impl Use {
+    fn add(&mut self, Nanos(time): Nanos) {
+        let Use(count, total, longest) = *self;
+        *self = Use(count + 1, total.saturating_add(time), longest.max(time));
+    }
+
+    fn summary(self) -> OutsideUse {
+        let Use(count, total, longest) = self;
+        OutsideUse { count, total: Nanos(total), longest: Nanos(longest) }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +78,35 @@ impl CpuFold {
     pub fn stolen(&self, cpu: CpuId) -> Option<StolenSummary> {
         let (count, total, longest) = self.stolen;
         (count > 0).then_some(StolenSummary { cpu, count, total: Nanos(total), longest: Nanos(longest) })
+    }
+
+    /// Something that is no task had the CPU for so long.
+    pub fn outside(&mut self, by: Outsider, time: Nanos) {
+        match by.kind {
+            OutsiderKind::Thread => self.threads.add(time),
+            OutsiderKind::Interrupt | OutsiderKind::SoftInterrupt => self.interrupts.add(time),
+        }
+    }
+
+    /// So many records of that were lost until now.
+    pub fn lose(&mut self, records: u64) {
+        self.lost = records;
+    }
+
+    /// What was no task and had the CPU, which is `cpu` in the state `now`, up to `end`; nothing if nothing did.
+    pub fn summary_outside(&self, id: CpuId, now: &Cpu, end: Instant) -> Option<OutsideSummary> {
+        let mut fold = self.clone();
+        if let (Running::Outside(by), from) = now.running() {
+            fold.outside(by, end.saturating_since(from));
+        }
+        let CpuFold { threads, interrupts, lost, .. } = fold;
+        let has_any = threads.0 + interrupts.0 + lost > 0;
+        has_any.then(|| OutsideSummary {
+            cpu: id,
+            threads: threads.summary(),
+            interrupts: interrupts.summary(),
+            lost_records: lost,
+        })
     }
 
     /// A bottom half begins; the replay tells how long it takes.

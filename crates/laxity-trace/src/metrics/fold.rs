@@ -7,7 +7,7 @@ use super::extras::Extras;
 use super::job::JobFold;
 use super::memory::MemoryFold;
 use super::{CpuSummary, MachineSummary, OverheadUse, Summary, TaskSummary};
-use crate::replay::{Change, Replay};
+use crate::replay::{Change, Cpu, Replay, Running};
 use crate::{Event, Sink, TaskKind, TraceHeader};
 
 /// Measures a schedule as its records come.
@@ -78,6 +78,13 @@ impl Metrics {
             chains: extras.map(Extras::chains).unwrap_or_default(),
             memory: self.memory.as_ref().map(|memory| memory.summary(end, &self.replay)),
             stolen: self.cpus.iter().enumerate().filter_map(|(cpu, fold)| fold.stolen(CpuId(cpu as u16))).collect(),
+            outside: self
+                .cpus
+                .iter()
+                .zip(self.replay.cpus())
+                .enumerate()
+                .filter_map(|(index, (fold, cpu))| fold.summary_outside(CpuId(index as u16), cpu, end))
+                .collect(),
             machine,
         }
     }
@@ -116,6 +123,22 @@ impl Metrics {
         let fold = self.jobs.get_mut(job.task.index())?;
         fold.execution = fold.execution.saturating_add(executed.0);
         Some(fold)
+    }
+
+    /// Counts what had the CPU and was no task, before the record that ends it.
+    #[inline]
+    fn end_outside(&mut self, at: Instant, event: Event) {
+        match event {
+            Event::Outside { cpu, .. } => {
+                if let Some((Running::Outside(by), from)) = self.replay.cpu(cpu).map(Cpu::running) {
+                    self.cpus[cpu.index()].outside(by, at.saturating_since(from));
+                }
+            }
+            Event::OutsidersLost { cpu, records } => {
+                self.cpus.get_mut(cpu.index()).into_iter().for_each(|fold| fold.lose(records));
+            }
+            _ => {}
+        }
     }
 
     /// Counts what the record did.
@@ -212,6 +235,7 @@ impl Sink for Metrics {
         if let Some(memory) = &mut self.memory {
             memory.record(at, event, &self.replay);
         }
+        self.end_outside(at, event);
         let change = match &mut self.extras {
             None => self.replay.apply(at, event),
             Some(extras) => extras.record(at, event, &mut self.replay),

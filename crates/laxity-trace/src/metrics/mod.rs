@@ -31,8 +31,8 @@ pub use node_jobs::{NodeJobs, NodeSpans, Spans};
 pub use origins::{EndToEnd, EndToEndLatencies};
 pub use report::Report;
 pub use summary::{
-    CpuSummary, JobSummary, LatenessSummary, MachineSummary, OverheadSummary, OverheadUse, ResponseTimeSummary,
-    StolenSummary, Summary, TardinessSummary, TaskSummary,
+    CpuSummary, JobSummary, LatenessSummary, MachineSummary, OutsideSummary, OutsideUse, OverheadSummary, OverheadUse,
+    ResponseTimeSummary, StolenSummary, Summary, TardinessSummary, TaskSummary,
 };
 pub use waits::{WaitCause, WaitSummary};
 

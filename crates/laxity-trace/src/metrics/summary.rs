@@ -47,6 +47,35 @@ pub struct Summary {
     /// The CPUs that were stolen from all threads; empty where none was, or nothing looked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stolen: Vec<StolenSummary>,
+    /// The CPUs that other threads or interrupts had; empty where none did, or the operating system was not asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<OutsideSummary>,
+}
+
+/// What had a CPU and was no task of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct OutsideSummary {
+    /// Which CPU.
+    pub cpu: CpuId,
+    /// Other threads of the machine. What interrupts cut in two counts twice.
+    pub threads: OutsideUse,
+    /// Interrupts, soft ones too.
+    pub interrupts: OutsideUse,
+    /// Records of the operating system that were lost: what had the CPU meanwhile is not known.
+    pub lost_records: u64,
+}
+
+/// How often something had a CPU, and how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct OutsideUse {
+    /// How often.
+    pub count: u64,
+    /// How long in all.
+    #[serde(rename = "total_ns")]
+    pub total: Nanos,
+    /// How long at most at once.
+    #[serde(rename = "longest_ns")]
+    pub longest: Nanos,
 }
 
 /// How long a CPU carried out no thread, as the hypervisor, firmware or interrupts had it.

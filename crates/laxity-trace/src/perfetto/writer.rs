@@ -76,6 +76,11 @@ impl Track {
         Track((1 << 17) + u64::from(cpu.0))
     }
 
+    /// What had a CPU and is no task: on a track of its own, as a slice would overlap what a job did there.
+    fn outside(cpu: CpuId) -> Track {
+        Track((1 << 18) + u64::from(cpu.0))
+    }
+
     /// A task's thread.
     pub fn task(task: TaskId) -> Track {
         Track((1 + u64::from(task.0)) << 32)
@@ -210,6 +215,15 @@ impl<W: io::Write> PacketWriter<W> {
         let track = Track::stolen(cpu);
         if self.introduced.insert(track) {
             self.member(track, Track::OVERHEADS, format!("{cpu} stolen"), i32::from(cpu.0))?;
+        }
+        Ok(track)
+    }
+
+    /// The track of what had a CPU and is no task, introduced on its first use.
+    pub fn outside(&mut self, cpu: CpuId) -> io::Result<Track> {
+        let track = Track::outside(cpu);
+        if self.introduced.insert(track) {
+            self.member(track, Track::OVERHEADS, format!("{cpu} other threads, interrupts"), i32::from(cpu.0))?;
         }
         Ok(track)
     }

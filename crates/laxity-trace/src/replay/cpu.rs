@@ -3,6 +3,7 @@
 use laxity_model::{Instant, JobId, Nanos};
 
 use super::Source;
+use crate::Outsider;
 
 /// One CPU. From `Dispatch` to the event that ends its stint a job executes, except while the CPU is covered by an
 /// `Overhead` or a `LockWait`, runs a bottom half on the job's stack, or spins on the job's behalf.
@@ -20,7 +21,7 @@ pub(crate) struct Cpu {
     executed: Nanos,
     /// Where the last cover ends.
     covered_until: Instant,
-    /// What goes on after the bottom half.
+    /// What goes on after the bottom half, or after what is no task.
     interrupted: Running,
     /// The job's execution in this stint, while it spins or is interrupted.
     set_aside: Nanos,
@@ -41,6 +42,8 @@ pub(crate) enum Running {
     Spinning(JobId),
     /// A bottom half runs on the stack of the job that has the CPU, or of none.
     BottomHalf(Source),
+    /// Something that is no task, in the place of the job that has the CPU, or of none.
+    Outside(Outsider),
 }
 
 impl Cpu {
@@ -53,7 +56,7 @@ impl Cpu {
     #[inline]
     pub fn job(&self) -> Option<JobId> {
         match self.running {
-            Running::BottomHalf(_) => self.interrupted.job(),
+            Running::BottomHalf(_) | Running::Outside(_) => self.interrupted.job(),
             running => running.job(),
         }
     }
@@ -66,6 +69,11 @@ impl Cpu {
         }
     }
 
+    /// Whether a bottom half or something that is no task is in the place of a job.
+    fn is_interrupted(&self) -> bool {
+        matches!(self.running, Running::BottomHalf(_) | Running::Outside(_))
+    }
+
     /// Where the last overhead or lock wait ends.
     #[inline]
     pub fn covered_until(&self) -> Instant {
@@ -75,7 +83,7 @@ impl Cpu {
     /// A job gets the CPU. The execution of a job that still has it is forgotten; a bottom half goes on first.
     #[inline]
     pub fn dispatch(&mut self, at: Instant, job: JobId) {
-        if let Running::BottomHalf(_) = self.running {
+        if self.is_interrupted() {
             self.interrupted = Running::Job(job);
             self.set_aside = Nanos::ZERO;
             return;
@@ -104,10 +112,28 @@ impl Cpu {
 
     /// A bottom half begins on the stack of what runs; another that is there ends.
     pub fn begin_bottom_half(&mut self, at: Instant, source: Source) {
-        if self.bottom_half().is_none() {
+        if !self.is_interrupted() {
             self.interrupted = self.running;
         }
         self.go_on_with(at, Running::BottomHalf(source));
+    }
+
+    /// Something that is no task has the CPU from now on, or with `None` nothing of that kind any more. A bottom half that is
+    /// there ends: where an operating system tells what has its CPUs, it tells of that, too.
+    pub fn put_outside(&mut self, at: Instant, by: Option<Outsider>) {
+        match (by, self.running) {
+            (Some(by), running) => {
+                if !self.is_interrupted() {
+                    self.interrupted = running;
+                }
+                self.go_on_with(at, Running::Outside(by));
+            }
+            (None, Running::Outside(_)) => {
+                self.go_on_with(at, self.interrupted);
+                self.interrupted = Running::Nothing;
+            }
+            (None, _) => {}
+        }
     }
 
     /// The bottom half ends, and what it interrupted goes on.
@@ -165,7 +191,9 @@ impl Cpu {
     fn stop_waiting(&mut self, at: Instant, job: JobId) -> Option<Nanos> {
         match (self.running, self.interrupted.job()) {
             (Running::Spinning(spinning), _) if spinning == job => self.go_on_with(at, Running::Nothing),
-            (Running::BottomHalf(_), Some(interrupted)) if interrupted == job => self.interrupted = Running::Nothing,
+            (Running::BottomHalf(_) | Running::Outside(_), Some(interrupted)) if interrupted == job => {
+                self.interrupted = Running::Nothing;
+            }
             _ => return None,
         }
         Some(self.set_aside)
@@ -181,7 +209,7 @@ impl Cpu {
     fn replace(&mut self, at: Instant, from: Running, to: Running) {
         if self.running == from {
             self.go_on_with(at, to);
-        } else if self.bottom_half().is_some() && self.interrupted == from {
+        } else if self.is_interrupted() && self.interrupted == from {
             self.interrupted = to;
         }
     }
@@ -191,6 +219,7 @@ impl Cpu {
         let ran = self.ran_by(at);
         match self.running {
             Running::Nothing => self.set_aside = Nanos::ZERO,
+            Running::Outside(_) => {}
             Running::Job(_) => self.set_aside = ran,
             Running::Spinning(_) => self.spun = add(self.spun, ran),
             Running::BottomHalf(_) => self.bottom_halves = add(self.bottom_halves, ran),
@@ -205,7 +234,7 @@ impl Running {
     fn job(self) -> Option<JobId> {
         match self {
             Running::Job(job) | Running::Spinning(job) => Some(job),
-            Running::Nothing | Running::BottomHalf(_) => None,
+            Running::Nothing | Running::BottomHalf(_) | Running::Outside(_) => None,
         }
     }
 }
@@ -222,6 +251,7 @@ mod tests {
     use laxity_model::TaskId;
 
     const JOB: JobId = JobId { task: TaskId(0), index: 0 };
+    const OUTSIDER: Outsider = Outsider { kind: crate::OutsiderKind::Thread, number: 0 };
     const HALF: Source = Source { device: DeviceId(0), owner: None };
 
     #[test]
@@ -323,5 +353,27 @@ mod tests {
         cpu.begin_spinning(Instant(5), JOB);
         assert_eq!(cpu.stop(Instant(9), JOB), Some(Nanos(5)));
         assert_eq!((cpu.job(), cpu.spun_by(Instant(20))), (None, Nanos(4)));
+    }
+
+    /// ```text
+    ///   0    5    10   15   20   25   30
+    ///   #####kkkkkiiiiikkkkk#####            k another thread, i an interrupt
+    /// ```
+    #[test]
+    fn what_is_no_task_interrupts_the_job_that_has_the_cpu_and_not_its_dispatch() {
+        let (thread, interrupt) = (Outsider { number: 0, ..OUTSIDER }, Outsider { number: 1, ..OUTSIDER });
+        let mut cpu = Cpu::default();
+        cpu.dispatch(Instant(0), JOB);
+        for (at, by) in [(5, Some(thread)), (10, Some(interrupt)), (15, Some(thread)), (20, None), (22, None)] {
+            cpu.put_outside(Instant(at), by);
+            assert_eq!(cpu.job(), Some(JOB), "it has the CPU, though it does not execute");
+        }
+        assert_eq!(cpu.stop(Instant(25), JOB), Some(Nanos(10)));
+        cpu.put_outside(Instant(25), Some(thread));
+        cpu.dispatch(Instant(27), JOB);
+        assert_eq!((cpu.running().0, cpu.executed_by(Instant(29))), (Running::Outside(thread), Nanos(0)));
+        assert_eq!(cpu.stop(Instant(29), JOB), Some(Nanos(0)), "it may leave before the other does");
+        cpu.put_outside(Instant(30), None);
+        assert_eq!(cpu.running().0, Running::Nothing);
     }
 }

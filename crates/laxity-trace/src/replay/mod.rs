@@ -181,6 +181,11 @@ impl Replay {
                     cpu.end_bottom_half(at);
                 }
             }
+            Event::Outside { cpu, by } => {
+                if let Some(cpu) = self.cpus.get_mut(cpu.index()) {
+                    cpu.put_outside(at, by);
+                }
+            }
             Event::SpinBegin { cpu, job } => self.spin(at, cpu, job, true),
             Event::SpinEnd { cpu, job } => self.spin(at, cpu, job, false),
             _ => {}
@@ -268,6 +273,7 @@ impl Details {
             | Event::Overhead { .. }
             | Event::LockWait { .. }
             | Event::BottomHalfEnd { .. }
+            | Event::Outside { .. }
             | Event::SpinBegin { .. }
             | Event::SpinEnd { .. } => {}
             // Nothing that lasts, or that a graph's observers follow themselves.
@@ -282,6 +288,9 @@ impl Details {
             | Event::Unthrottle { .. }
             | Event::EngineRate { .. }
             | Event::Stolen { .. }
+            | Event::OutsiderName { .. }
+            | Event::OutsiderThread { .. }
+            | Event::OutsidersLost { .. }
             | Event::End => {}
         }
     }

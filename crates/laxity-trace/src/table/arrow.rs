@@ -119,6 +119,8 @@ impl ArrowRow for EventRow<'_> {
             level(rows, |row| row.level),
             optional_number(rows, |row| row.of_task),
             optional_name(rows, |row| row.operation),
+            optional_name(rows, |row| row.outsider),
+            optional_number(rows, |row| row.thread),
         ]
     }
 }
@@ -146,6 +148,9 @@ impl ArrowRow for IntervalRow<'_> {
             level(rows, |row| row.level),
             optional_number(rows, |row| row.of_task),
             optional_name(rows, |row| row.operation),
+            optional_name(rows, |row| row.kind),
+            optional_name(rows, |row| row.outsider),
+            optional_number(rows, |row| row.thread),
         ]
     }
 }

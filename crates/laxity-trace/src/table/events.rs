@@ -4,7 +4,7 @@ use laxity_model::{CpuId, JobId, LockId, Nanos, OverheadKind, ReplicaId, TaskId}
 use serde::Serialize;
 
 use super::{Owner, Row, task_name};
-use crate::{DeviceId, Event, Record, TraceHeader};
+use crate::{DeviceId, Event, Outsider, Record, TraceHeader};
 
 /// An event. Columns that do not apply to it are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
@@ -55,6 +55,10 @@ pub struct EventRow<'a> {
     pub of_task: Option<u32>,
     /// The name of the operation on the engine, where the trace has names.
     pub operation: Option<&'a str>,
+    /// The name of the thread that is no task, or of the interrupt; `kind` says which: `thread`, `interrupt`, `soft_interrupt`.
+    pub outsider: Option<&'a str>,
+    /// The number of that thread in Linux.
+    pub thread: Option<u32>,
 }
 
 impl Row for EventRow<'_> {
@@ -81,6 +85,8 @@ impl Row for EventRow<'_> {
         "level",
         "of_task",
         "operation",
+        "outsider",
+        "thread",
     ];
 }
 
@@ -117,6 +123,15 @@ fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
         task: task.map(|task| task.0),
         task_name: task.map(|task| task_name(header, task)),
         ..row
+    };
+    let of_outsider = |row: EventRow<'a>, by: Option<Outsider>| {
+        let info = by.and_then(|by| header.outsiders.get(usize::from(by.number)));
+        EventRow {
+            kind: by.map(|by| by.kind.name()),
+            outsider: info.map(|info| info.name.as_str()),
+            thread: info.and_then(|info| info.thread),
+            ..row
+        }
     };
     match record.event {
         Event::Release { job, deadline } => EventRow { deadline_ns: Some(deadline.0), ..of_job("release", job) },
@@ -184,6 +199,10 @@ fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
             ..base("engine_operation")
         },
         Event::Stolen { cpu, duration } => EventRow { duration_ns: Some(duration.0), ..of_cpu("stolen", cpu) },
+        Event::Outside { cpu, by } => of_outsider(of_cpu("outside", cpu), by),
+        Event::OutsiderName { outsider, .. } => of_outsider(base("outsider_name"), Some(outsider)),
+        Event::OutsiderThread { outsider, .. } => of_outsider(base("outsider_thread"), Some(outsider)),
+        Event::OutsidersLost { cpu, records } => EventRow { level: Some(records), ..of_cpu("outsiders_lost", cpu) },
         Event::End => base("end"),
     }
 }

@@ -16,7 +16,7 @@ pub struct IntervalRow<'a> {
     /// How long it lasted.
     pub duration_ns: u64,
     /// What it was: `execution`, `suspension`, `non_preemptive`, `lock_wait` (for the scheduler's lock), `bottom_half`,
-    /// `spinning`, `throttled`, `stolen` (the CPU, from all threads), `operation` (on an engine), `awaiting_lock`, `critical_section`, `inheritance`, or the name of an
+    /// `spinning`, `throttled`, `stolen` (the CPU, from all threads), `outside` (other threads and interrupts), `operation` (on an engine), `awaiting_lock`, `critical_section`, `inheritance`, or the name of an
     /// overhead.
     pub activity: &'static str,
     /// Where.
@@ -51,6 +51,12 @@ pub struct IntervalRow<'a> {
     pub of_task: Option<u32>,
     /// The name of the operation on the engine, where the trace has names.
     pub operation: Option<&'a str>,
+    /// What had the CPU outside the tasks: `thread`, `interrupt`, `soft_interrupt`.
+    pub kind: Option<&'static str>,
+    /// Its name.
+    pub outsider: Option<&'a str>,
+    /// The number of that thread in Linux.
+    pub thread: Option<u32>,
 }
 
 impl Row for IntervalRow<'_> {
@@ -76,6 +82,9 @@ impl Row for IntervalRow<'_> {
         "level",
         "of_task",
         "operation",
+        "kind",
+        "outsider",
+        "thread",
     ];
 }
 
@@ -126,6 +135,15 @@ fn row<'a>(header: &'a TraceHeader, interval: &Interval) -> IntervalRow<'a> {
         Activity::Inheritance { of, level, .. } => IntervalRow { level: Some(level), of_task: Some(of.0), ..row },
         Activity::Throttled { task, .. } => {
             IntervalRow { task: task.map(|task| task.0), task_name: task.map(|task| task_name(header, task)), ..row }
+        }
+        Activity::Outside { by, .. } => {
+            let info = header.outsiders.get(usize::from(by.number));
+            IntervalRow {
+                kind: Some(by.kind.name()),
+                outsider: info.map(|info| info.name.as_str()),
+                thread: info.and_then(|info| info.thread),
+                ..row
+            }
         }
         Activity::Overhead { .. }
         | Activity::LockWait { .. }

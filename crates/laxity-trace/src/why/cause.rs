@@ -2,8 +2,8 @@
 
 use laxity_model::{CpuId, EdgeId, Engine, GpuId, JobId, LockId, OverheadKind, TaskId};
 
-use crate::DeviceId;
 use crate::replay::Source;
+use crate::{DeviceId, Outsider};
 
 /// Why a job does what it does at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,6 +72,8 @@ pub enum Cause {
     Throttled,
     /// The CPU that it has or waits for carries out no thread: the hypervisor, firmware or interrupts have it.
     Stolen(CpuId),
+    /// Something that is no task of the trace has the CPU that it has or waits for: a thread of the machine, or an interrupt.
+    Outside(CpuId, Outsider),
 }
 
 /// Why another job has the CPU.
@@ -130,6 +132,8 @@ pub enum Blame {
     Jitter,
     /// See [`Cause::Stolen`].
     Stolen,
+    /// See [`Cause::Outside`].
+    Outside(Outsider),
 }
 
 impl Cause {
@@ -154,6 +158,7 @@ impl Cause {
             Cause::Suspension => Blame::Suspension,
             Cause::Throttled => Blame::Throttled,
             Cause::Stolen(_) => Blame::Stolen,
+            Cause::Outside(_, by) => Blame::Outside(by),
         }
     }
 
@@ -167,7 +172,8 @@ impl Cause {
             | Cause::BottomHalf(cpu, _)
             | Cause::OtherJob { cpu, .. }
             | Cause::Unoccupied(cpu)
-            | Cause::Stolen(cpu) => Some(cpu),
+            | Cause::Stolen(cpu)
+            | Cause::Outside(cpu, _) => Some(cpu),
             _ => None,
         }
     }

@@ -45,17 +45,18 @@ pub(super) enum Draft {
 }
 
 impl Draft {
-    /// What it becomes where `cpu` carries out no thread, if that changes it. A job that waits to be released or woken up waits
-    /// for the CPU where it is to go on, which is `cpu` if `is_woken`.
-    fn stolen(&self, cpu: CpuId, is_woken: bool) -> Option<Draft> {
-        let is_there = |cause: &Cause| cause.cpu() == Some(cpu);
+    /// What it becomes where `cpu` was taken `by` something, if that changes it: what has a name keeps it. A job that waits to
+    /// be released or woken up waits for the CPU where it is to go on, which is `cpu` if `is_woken`.
+    fn taken(&self, cpu: CpuId, is_woken: bool, by: Cause) -> Option<Draft> {
+        let is_named = |cause: &Cause| matches!(cause, Cause::Stolen(_) | Cause::Outside(..));
+        let is_there = |cause: &Cause| cause.cpu() == Some(cpu) && !is_named(cause);
         match self {
             Draft::Known(causes) if causes.iter().any(is_there) => {
-                let of = |cause: &Cause| if is_there(cause) { Cause::Stolen(cpu) } else { *cause };
+                let of = |cause: &Cause| if is_there(cause) { by } else { *cause };
                 Some(Draft::Known(causes.iter().map(of).collect()))
             }
             Draft::Unready | Draft::Waits(_, After::Operation(_) | After::Grant) if is_woken => {
-                Some(Draft::Known(vec![Cause::Stolen(cpu)]))
+                Some(Draft::Known(vec![by]))
             }
             _ => None,
         }
@@ -123,13 +124,19 @@ impl Life {
         });
     }
 
-    /// `cpu` carried out no thread from `from` to `to`: what the job did there then, or waited for there, is put down to that.
-    /// With `is_woken` the job goes on there now, and so it was there that it was to be released or woken up.
-    pub fn steal(&mut self, cpu: CpuId, from: Instant, to: Instant, is_woken: bool) {
+    /// Since when it is not known what the job waits for.
+    pub fn open_since(&self) -> Option<Instant> {
+        let is_open = |(.., draft): &&(Instant, Instant, Draft)| !matches!(draft, Draft::Known(_));
+        self.drafts[self.settled..].iter().find(is_open).map(|&(from, ..)| from)
+    }
+
+    /// `cpu` was taken `by` something from one time to the other: what the job did there then, or waited for there, is put
+    /// down to that. With `is_woken` the job goes on there now, and so it was there that it was to be released or woken up.
+    pub fn take(&mut self, cpu: CpuId, (from, to): (Instant, Instant), is_woken: bool, by: Cause) {
         let mut drafts = Vec::with_capacity(self.drafts.len() + 2);
         for (begin, end, draft) in std::mem::take(&mut self.drafts) {
             let (first, last) = (begin.max(from), end.min(to));
-            match draft.stolen(cpu, is_woken).filter(|_| first < last) {
+            match draft.taken(cpu, is_woken, by).filter(|_| first < last) {
                 Some(stolen) => {
                     let parts = [(begin, first, draft.clone()), (first, last, stolen), (last, end, draft)];
                     drafts.extend(parts.into_iter().filter(|(begin, end, _)| begin < end));

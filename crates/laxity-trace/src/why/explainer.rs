@@ -10,9 +10,18 @@ use crate::intervals::{TrackError, admit};
 use crate::replay::{Change, Replay, Running, occupies_cpu};
 use crate::{Event, Origin, Record, TaskKind, TraceHeader};
 
-/// Of each CPU so many times that it was stolen are known: a job that was to be released or woken up meanwhile says only later
-/// that this was its CPU.
-const LATELY: usize = 16;
+/// Of each CPU so many times are kept that it was stolen, or that something had it that is no task: a job that was to be released
+/// or woken up meanwhile says only later that this was its CPU.
+const LATELY: usize = 1024;
+
+/// A CPU was taken from its jobs, from when to when, by what.
+type Taken = (Instant, Instant, Cause);
+
+/// Keeps the newest.
+fn keep(taken: &mut VecDeque<Taken>, newest: Taken) {
+    taken.truncate(LATELY - 1);
+    taken.push_front(newest);
+}
 
 /// Turns records into [`Account`]s as they come, in memory that grows with the pieces of pending jobs.
 #[derive(Clone, Debug)]
@@ -23,8 +32,8 @@ pub struct Explainer<'a, W> {
     lives: BTreeMap<JobId, Life>,
     /// Of each CPU, the overhead or lock wait that ends last, and when.
     covers: Vec<(Instant, Cause)>,
-    /// Of each CPU, when it was stolen from all threads lately.
-    stolen: Vec<VecDeque<(Instant, Instant)>>,
+    /// Of each CPU, when it was stolen from all threads lately, or something that is no task had it; the newest first.
+    taken: Vec<VecDeque<Taken>>,
     /// On each edge.
     tokens: Vec<u64>,
     /// The edges into each task.
@@ -42,7 +51,7 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
             replay: Replay::new(header),
             lives: BTreeMap::new(),
             covers: (0..header.cpus).map(none).collect(),
-            stolen: vec![VecDeque::new(); header.cpus],
+            taken: vec![VecDeque::new(); header.cpus],
             tokens: header.edges.iter().map(|edge| u64::from(edge.initial)).collect(),
             inbound: header.edges_by(|edge| edge.consumer),
             now: Instant::ZERO,
@@ -60,8 +69,19 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
         admit(self.header, at, &event)?;
         self.advance(at);
         self.cover(at, event);
+        self.end_outside(at, event);
         let change = self.replay.apply(at, event);
         Ok(self.note(at, event, change))
+    }
+
+    /// Keeps when something that is no task had the CPU, now that it has it no longer.
+    fn end_outside(&mut self, at: Instant, event: Event) {
+        let Event::Outside { cpu, .. } = event else { return };
+        if let (Running::Outside(by), from) = self.replay.cpus()[cpu.index()].running()
+            && from < at
+        {
+            keep(&mut self.taken[cpu.index()], (from, at, Cause::Outside(cpu, by)));
+        }
     }
 
     /// Ends the trace at the last record. Returns the accounts of the jobs that are pending then, by job.
@@ -122,16 +142,18 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
             }
             Event::Ready { job, cpu } | Event::Resume { job, cpu } => {
                 if let Some(life) = self.lives.get_mut(&job) {
-                    self.stolen[cpu.index()].iter().for_each(|&(from, to)| life.steal(cpu, from, to, true));
+                    if let Some(since) = life.open_since() {
+                        let taken = self.taken[cpu.index()].iter().take_while(|&&(_, to, _)| since < to);
+                        taken.for_each(|&(from, to, by)| life.take(cpu, (from, to), true, by));
+                    }
                     life.settle();
                 }
             }
             Event::Stolen { cpu, duration } => {
                 let from = Instant(at.0.saturating_sub(duration.0));
-                self.lives.values_mut().for_each(|life| life.steal(cpu, from, at, false));
-                let lately = &mut self.stolen[cpu.index()];
-                lately.truncate(LATELY - 1);
-                lately.push_front((from, at));
+                let by = Cause::Stolen(cpu);
+                self.lives.values_mut().for_each(|life| life.take(cpu, (from, at), false, by));
+                keep(&mut self.taken[cpu.index()], (from, at, by));
             }
             Event::CacheDelay { job, kind, duration, .. } => {
                 if let Some(life) = self.life(job) {
@@ -211,6 +233,7 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
         }
         match self.replay.cpus()[cpu.index()].running().0 {
             Running::BottomHalf(source) => Draft::Known(vec![Cause::BottomHalf(cpu, source)]),
+            Running::Outside(by) => Draft::Known(vec![Cause::Outside(cpu, by)]),
             Running::Spinning(_) => match self.replay.details().locks.request(job) {
                 Some(request) => self.waits_for_lock(job, request.lock, at),
                 None => self.waits(job, after, at),
@@ -239,7 +262,7 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
         }
         if after != After::Nothing && self.is_linux() {
             let causes = self.waits_for_cpu(job, at);
-            if causes.iter().all(|cause| matches!(cause, Cause::OtherJob { .. })) {
+            if causes.iter().all(|cause| matches!(cause, Cause::OtherJob { .. } | Cause::Outside(..))) {
                 return Draft::Known(causes);
             }
         }
@@ -287,6 +310,7 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
         match self.replay.cpus()[cpu.index()].running().0 {
             Running::Nothing => Cause::Unoccupied(cpu),
             Running::BottomHalf(source) => Cause::BottomHalf(cpu, source),
+            Running::Outside(by) => Cause::Outside(cpu, by),
             Running::Job(other) | Running::Spinning(other) => {
                 Cause::OtherJob { cpu, job: other, standing: self.standing(other, job) }
             }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use laxity_model::{Instant, Nanos};
 
 use super::{Account, Blame, Part};
+use crate::OutsiderKind;
 
 /// A life of so many columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +66,8 @@ fn symbols(parts: &[Part]) -> Vec<(Part, char)> {
             Blame::Throttled => '×',
             Blame::Stolen => '▚',
             Blame::Predecessor | Blame::Tokens(_) => '░',
-            Blame::Task(..) | Blame::Lock(..) | Blame::Engine(..) => letters.next().unwrap_or('*'),
+            Blame::Outside(by) if by.kind != OutsiderKind::Thread => '▒',
+            Blame::Task(..) | Blame::Lock(..) | Blame::Engine(..) | Blame::Outside(_) => letters.next().unwrap_or('*'),
         };
         (*part, symbol)
     };

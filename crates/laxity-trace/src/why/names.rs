@@ -4,7 +4,7 @@ use laxity_model::{EdgeId, JobId, LockId, TaskId};
 use thiserror::Error;
 
 use super::{Blame, Standing};
-use crate::{LockKind, Origin, TraceHeader};
+use crate::{LockKind, Origin, Outsider, OutsiderKind, TraceHeader};
 
 /// `camera#17`: the task and which of its jobs; the first is 0.
 pub fn job_name(header: &TraceHeader, job: JobId) -> String {
@@ -88,6 +88,8 @@ impl Blame {
             Blame::Release => "its release",
             Blame::Jitter => "release jitter",
             Blame::Stolen => "its CPU is stolen",
+            Blame::Outside(Outsider { kind: OutsiderKind::Thread, .. }) => "waits for a CPU",
+            Blame::Outside(_) => "interrupt",
         }
     }
 
@@ -126,6 +128,11 @@ impl Blame {
             Blame::Tokens(edge) => edge_name(header, edge),
             Blame::Release => "not handled yet".to_owned(),
             Blame::Stolen => "by hypervisor, firmware or interrupts".to_owned(),
+            Blame::Outside(by) => match by.kind {
+                OutsiderKind::Thread => format!("thread {} has it", header.outsider_name(by)),
+                OutsiderKind::Interrupt => header.outsider_name(by),
+                OutsiderKind::SoftInterrupt => format!("softirq {}", header.outsider_name(by)),
+            },
             Blame::Execution | Blame::Suspension | Blame::Throttled | Blame::Predecessor | Blame::Jitter => {
                 String::new()
             }

@@ -4,7 +4,7 @@ use laxity_model::JobId;
 use serde::Serialize;
 
 use super::{Account, Blame, Cause, Part, job_name};
-use crate::TraceHeader;
+use crate::{Outsider, OutsiderKind, TraceHeader};
 
 /// An account. Times are in ns since the start of the trace, spans in ns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -136,5 +136,7 @@ const fn cause_name(blame: Blame) -> &'static str {
         Blame::Release => "release",
         Blame::Jitter => "jitter",
         Blame::Stolen => "stolen",
+        Blame::Outside(Outsider { kind: OutsiderKind::Thread, .. }) => "other_thread",
+        Blame::Outside(_) => "interrupt",
     }
 }

@@ -1,7 +1,7 @@
 //! Records of every kind, with any values.
 
 use laxity_model::{CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, OverheadKind, ReplicaId, TaskId};
-use laxity_trace::{DeviceId, Event, Record};
+use laxity_trace::{DeviceId, Event, Outsider, OutsiderKind, Record, ShortName};
 use proptest::prelude::*;
 
 fn any_job() -> impl Strategy<Value = JobId> {
@@ -40,6 +40,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         any_lock_event(),
         any_token_event(),
         any_memory_event(),
+        any_outside_event(),
         Just(Event::End),
     ]
 }
@@ -104,6 +105,19 @@ fn any_memory_event() -> impl Strategy<Value = Event> {
             engine,
             rate
         }),
+    ]
+}
+
+fn any_outside_event() -> impl Strategy<Value = Event> {
+    let cpu = || any_number().prop_map(CpuId);
+    let kind = || (0..OutsiderKind::ALL.len()).prop_map(|index| OutsiderKind::ALL[index]);
+    let outsider = move || (kind(), any_number()).prop_map(|(kind, number)| Outsider { kind, number });
+    let name = "[a-zé/:0-9]{0,15}".prop_map(|name| ShortName::pieces(&name)[0]);
+    prop_oneof![
+        2 => (cpu(), prop::option::of(outsider())).prop_map(|(cpu, by)| Event::Outside { cpu, by }),
+        1 => (outsider(), any::<u8>(), name).prop_map(|(outsider, piece, name)| Event::OutsiderName { outsider, piece, name }),
+        1 => (outsider(), any::<u32>()).prop_map(|(outsider, thread)| Event::OutsiderThread { outsider, thread }),
+        1 => (cpu(), any::<u64>()).prop_map(|(cpu, records)| Event::OutsidersLost { cpu, records }),
     ]
 }
 

@@ -10,8 +10,8 @@ use super::join::{Joined, join};
 use super::layout::{Layout, Row};
 use super::legend::{Legend, Sign};
 use super::palette::{
-    BOTTOM_HALF_PATTERN, LOCK_FILL, RED, SPINNING_PATTERN, STOLEN, STOLEN_FILL, STOLEN_PATTERN, TOP_HALF_PATTERN,
-    overhead_fill, text_on,
+    BOTTOM_HALF_PATTERN, LOCK_FILL, OUTSIDE, OUTSIDE_PATTERN, RED, SPINNING_PATTERN, STOLEN, STOLEN_FILL,
+    STOLEN_PATTERN, TOP_HALF_PATTERN, overhead_fill, text_on,
 };
 use super::{Chart, interrupts, job_label, marks};
 use crate::intervals::{Activity, Begin, Interval, Source, Stop};
@@ -32,6 +32,7 @@ enum Fill {
     Overhead(OverheadKind),
     LockWait,
     Stolen,
+    Outside,
 }
 
 /// Draws every CPU's row, migrations and inter-processor interrupts; and the jobs' marks, if there are no task rows.
@@ -90,6 +91,10 @@ fn draw_row(
                 legend.signs.insert(Sign::Stolen);
                 STOLEN.to_owned()
             }
+            Fill::Outside => {
+                legend.signs.insert(Sign::Outside);
+                OUTSIDE.to_owned()
+            }
             _ => {
                 legend.signs.insert(Sign::MergedOverhead);
                 INK.to_owned()
@@ -128,6 +133,7 @@ fn span(chart: &Chart<'_>, interval: &Interval) -> Option<Span<Fill>> {
         Activity::Overhead { kind, .. } => Fill::Overhead(kind),
         Activity::LockWait { .. } => Fill::LockWait,
         Activity::Stolen { .. } => Fill::Stolen,
+        Activity::Outside { .. } => Fill::Outside,
         Activity::Operation { .. }
         | Activity::Throttled { .. }
         | Activity::Suspension { .. }
@@ -190,6 +196,10 @@ fn draw_bar(
         Fill::Stolen => {
             legend.signs.insert(Sign::Stolen);
             canvas.hatched_bar(area, (STOLEN_FILL, STOLEN_PATTERN), tooltip);
+        }
+        Fill::Outside => {
+            legend.signs.insert(Sign::Outside);
+            canvas.hatched_bar(area, (STOLEN_FILL, OUTSIDE_PATTERN), tooltip);
         }
     }
 }

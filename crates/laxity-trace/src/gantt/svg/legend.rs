@@ -7,8 +7,8 @@ use laxity_model::{LockId, OverheadKind, TaskId};
 use super::canvas::{Area, Canvas, GRAY, INK, Layer, Stroke, TextStyle, text_width};
 use super::layout::{Layout, MARGIN, Row, task_name};
 use super::palette::{
-    BOTTOM_HALF_PATTERN, LOCK_FILL, RED, SPINNING_PATTERN, STOLEN_FILL, STOLEN_PATTERN, TOP_HALF_PATTERN, lock_colour,
-    overhead_fill, owner_colour, task_colour,
+    BOTTOM_HALF_PATTERN, LOCK_FILL, OUTSIDE_PATTERN, RED, SPINNING_PATTERN, STOLEN_FILL, STOLEN_PATTERN,
+    TOP_HALF_PATTERN, lock_colour, overhead_fill, owner_colour, task_colour,
 };
 use super::{interrupts, locks, marks};
 use crate::TraceHeader;
@@ -42,6 +42,8 @@ pub enum Sign {
     Throttled,
     /// Wide lines that fall, in a colour of their own.
     Stolen,
+    /// Wide lines that rise, in a colour of their own.
+    Outside,
     /// Dark or hatched box.
     Overhead(OverheadKind),
     /// Vertically hatched box.
@@ -182,6 +184,7 @@ impl Sign {
             Sign::NonPreemptive => "non-preemptive",
             Sign::Throttled => "throttled",
             Sign::Stolen => "CPU stolen from all threads",
+            Sign::Outside => "other threads and interrupts of the machine",
             Sign::Overhead(OverheadKind::Release) => "release overhead",
             Sign::Overhead(OverheadKind::Scheduling) => "scheduling",
             Sign::Overhead(OverheadKind::ContextSwitch) => "context switch",
@@ -240,6 +243,7 @@ impl Sign {
                 canvas.line(Layer::Marks, from, to, Stroke::solid(RED, 2.4));
             }
             Sign::Stolen => canvas.hatched_bar(area, (STOLEN_FILL, STOLEN_PATTERN), ""),
+            Sign::Outside => canvas.hatched_bar(area, (STOLEN_FILL, OUTSIDE_PATTERN), ""),
             Sign::Overhead(kind) => canvas.bar(area, overhead_fill(kind), ""),
             Sign::LockWait => canvas.bar(area, LOCK_FILL, ""),
             Sign::Interrupt => {

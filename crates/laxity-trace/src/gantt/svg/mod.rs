@@ -130,6 +130,9 @@ impl Chart<'_> {
             (Activity::Operation { name: Some(name), .. }, Some(job)) => {
                 format!("{job}, {}", self.header.operation(name).unwrap_or_default())
             }
+            (Activity::Outside { by, .. }, _) => {
+                format!("{} {}", by.kind.name().replace('_', " "), self.header.outsider_name(by))
+            }
             (_, Some(job)) => format!("{job}, {what}"),
             (_, None) => format!("{what}{whose}"),
         };

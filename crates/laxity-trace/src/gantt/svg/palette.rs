@@ -11,7 +11,9 @@ pub const RED: &str = "#C00000";
 
 /// A CPU that carries out no thread: a colour that no task has.
 pub const STOLEN: &str = "#8E1B6B";
-/// The same, below [`STOLEN_PATTERN`].
+/// The colour of what has a CPU and is no task.
+pub const OUTSIDE: &str = "#7A4A00";
+/// The ground below [`STOLEN_PATTERN`] and [`OUTSIDE_PATTERN`].
 pub const STOLEN_FILL: &str = "#F7E1F0";
 
 /// A colour for `task`: one of Okabe and Ito's for the first seven, then generated ones that go around the colour
@@ -96,6 +98,8 @@ pub const TOP_HALF_PATTERN: &str = "url(#top-half)";
 pub const BOTTOM_HALF_PATTERN: &str = "url(#bottom-half)";
 /// The pattern of a stolen CPU, over [`STOLEN_FILL`].
 pub const STOLEN_PATTERN: &str = "url(#stolen)";
+/// The pattern of what is no task, over [`STOLEN_FILL`]: lines that rise, where those of a stolen CPU fall.
+pub const OUTSIDE_PATTERN: &str = "url(#outside)";
 /// The pattern of spinning, over the task's colour.
 pub const SPINNING_PATTERN: &str = "url(#spinning)";
 
@@ -123,6 +127,7 @@ pub fn patterns() -> Definitions {
         .add(overlay("top-half", "M1,0 L1,3 M0,1 L3,1", 3))
         .add(overlay("bottom-half", "M-1,1 L1,-1 M0,6 L6,0 M5,7 L7,5", 6))
         .add(overlay("spinning", "M1.2,2 L2.8,2 M3.7,4.5 L5.3,4.5", 5))
+        .add(hatching("outside", "M-1,1 L1,-1 M0,6 L6,0 M5,7 L7,5", 6, OUTSIDE))
         .add(hatching("stolen", "M-1,5 L1,7 M0,0 L6,6 M5,-1 L7,1", 6, STOLEN))
         .add(lines("diagonal", "M-1,1 L1,-1 M0,4 L4,0 M3,5 L5,3"))
         .add(lines("horizontal", "M0,2 L4,2"))

@@ -12,6 +12,7 @@ pub struct Glyphs {
     pub spinning: char,
     pub throttled: char,
     pub stolen: char,
+    pub outside: char,
     pub overhead: char,
     pub top_half: char,
     pub bottom_half: char,
@@ -36,6 +37,7 @@ impl Glyphs {
         spinning: '@',
         throttled: ':',
         stolen: '/',
+        outside: '\\',
         overhead: '%',
         top_half: '"',
         bottom_half: '_',
@@ -58,6 +60,7 @@ impl Glyphs {
         spinning: '◌',
         throttled: '╳',
         stolen: '▚',
+        outside: '▞',
         overhead: '▒',
         top_half: '▀',
         bottom_half: '▄',
@@ -90,7 +93,7 @@ impl Glyphs {
             Fill::AwaitingLock => self.awaiting_lock,
             Fill::Suspended => self.suspended,
             Fill::Waiting => self.waiting,
-            Fill::BottomHalf | Fill::TopHalf | Fill::Overhead | Fill::LockWait | Fill::Idle => ' ',
+            Fill::BottomHalf | Fill::TopHalf | Fill::Overhead | Fill::LockWait | Fill::Outside | Fill::Idle => ' ',
         }
     }
 

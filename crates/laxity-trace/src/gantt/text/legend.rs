@@ -19,6 +19,7 @@ pub enum Sign {
     Spinning,
     Throttled,
     Stolen,
+    Outside,
     AwaitingLock,
     Holds,
     Inherits,
@@ -47,6 +48,7 @@ impl Legend {
             Fill::Spinning => glyphs.spinning,
             Fill::Throttled => glyphs.throttled,
             Fill::Stolen => glyphs.stolen,
+            Fill::Outside => glyphs.outside,
             Fill::AwaitingLock | Fill::Suspended | Fill::Waiting | Fill::Idle => glyphs.idle,
         }
     }
@@ -64,6 +66,7 @@ impl Legend {
             Fill::Spinning => self.signs.insert(Sign::Spinning),
             Fill::Throttled => self.signs.insert(Sign::Throttled),
             Fill::Stolen => self.signs.insert(Sign::Stolen),
+            Fill::Outside => self.signs.insert(Sign::Outside),
             Fill::AwaitingLock => self.signs.insert(Sign::AwaitingLock),
             _ => false,
         };
@@ -110,6 +113,7 @@ impl Sign {
             Sign::Spinning => (glyphs.spinning, "spins"),
             Sign::Throttled => (glyphs.throttled, "throttled"),
             Sign::Stolen => (glyphs.stolen, "CPU stolen"),
+            Sign::Outside => (glyphs.outside, "other threads, interrupts"),
             Sign::AwaitingLock => (glyphs.awaiting_lock, "waits for a lock"),
             Sign::Holds => (glyphs.holds, "holds a lock"),
             Sign::Inherits => (glyphs.inherits, "inherits a priority"),

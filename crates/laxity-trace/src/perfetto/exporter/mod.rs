@@ -22,6 +22,8 @@ use crate::{Event, Record, TraceHeader};
 pub struct Exporter<'a, W> {
     header: &'a TraceHeader,
     packets: PacketWriter<W>,
+    /// The header, with what the records tell of outsiders.
+    names: TraceHeader,
     tracker: Tracker<'a>,
     switches: Switches<'a>,
     intervals: Vec<Interval>,
@@ -46,6 +48,7 @@ impl<'a, W: io::Write> Exporter<'a, W> {
         Ok(Exporter {
             header,
             packets: PacketWriter::new(writer, header)?,
+            names: header.clone(),
             tracker: Tracker::new(header),
             switches: Switches::new(header),
             intervals: Vec::new(),
@@ -62,6 +65,7 @@ impl<'a, W: io::Write> Exporter<'a, W> {
     /// the caller may go on. [`ExportError::Write`]: the output is broken.
     pub fn record(&mut self, record: &Record) -> Result<(), ExportError> {
         let completed = self.tracker.follow(record, &mut self.intervals)?;
+        self.names.learn(&record.event);
         self.switches.advance(record.at, &mut self.packets)?;
         self.pass_deadlines(record.at)?;
         self.write_intervals()?;
@@ -168,6 +172,10 @@ impl<'a, W: io::Write> Exporter<'a, W> {
             Event::Overhead { .. }
             | Event::LockWait { .. }
             | Event::Stolen { .. }
+            | Event::Outside { .. }
+            | Event::OutsiderName { .. }
+            | Event::OutsiderThread { .. }
+            | Event::OutsidersLost { .. }
             | Event::NonPreemptiveBegin { .. }
             | Event::NonPreemptiveEnd { .. }
             | Event::Link { .. }

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::Exporter;
+use crate::OutsiderKind;
 use crate::intervals::{Activity, Interval};
 use crate::perfetto::messages::{DebugAnnotation, Value};
 use crate::perfetto::names::{Category, Fact, Name};
@@ -45,6 +46,15 @@ impl<W: io::Write> Exporter<'_, W> {
                 Slice { facts, ..Slice::new(Track::cpu(cpu), Name::Overhead(kind), Category::Overhead) }
             }
             Activity::Stolen { cpu } => Slice::new(self.packets.stolen(cpu)?, Name::Stolen, Category::Interrupt),
+            Activity::Outside { cpu, by } => {
+                let name = match by.kind {
+                    OutsiderKind::Thread => self.names.outsider_name(by),
+                    OutsiderKind::Interrupt => format!("interrupt {}", self.names.outsider_name(by)),
+                    OutsiderKind::SoftInterrupt => format!("softirq {}", self.names.outsider_name(by)),
+                };
+                let what = What::BeginNamed(name, Category::Interrupt);
+                Slice { track: self.packets.outside(cpu)?, what, facts: Vec::new() }
+            }
             Activity::LockWait { cpu } => Slice::new(Track::cpu(cpu), Name::LockWait, Category::Overhead),
             Activity::BottomHalf { cpu, source } => {
                 let name = Name::Overhead(OverheadKind::BottomHalf);
