@@ -21,14 +21,14 @@ COLUMNS = {
         "task_name": NAME, "job": pa.uint32(), "deadline_ns": TIME, "kind": NAME, "duration_ns": TIME,
         "gpu": pa.uint16(), "engine": NAME, "device": pa.uint16(), "lock": pa.uint16(), "replica": pa.uint16(),
         "owner": NAME, "edge": pa.uint32(), "tokens": pa.uint32(), "level": pa.uint64(), "of_task": pa.uint32(),
-        "operation": NAME,
+        "operation": NAME, "outsider": NAME, "thread": pa.uint32(),
     },
     "intervals": {
         "from_ns": TIME, "to_ns": TIME, "duration_ns": TIME, "activity": NAME, "cpu": pa.uint16(),
         "task": pa.uint32(), "task_name": NAME, "job": pa.uint32(), "begin": NAME, "stop": NAME,
         "migrated_from_cpu": pa.uint16(), "gpu": pa.uint16(), "engine": NAME, "device": pa.uint16(),
         "lock": pa.uint16(), "replica": pa.uint16(), "owner": NAME, "level": pa.uint64(), "of_task": pa.uint32(),
-        "operation": NAME,
+        "operation": NAME, "kind": NAME, "outsider": NAME, "thread": pa.uint32(),
     },
 }  # fmt: skip
 

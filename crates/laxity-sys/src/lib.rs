@@ -26,6 +26,7 @@
 //! | [`start`] | programs that begin on given CPUs, in a control group | control groups v2 for that |
 //! | [`started`], [`signals`] | a child that ends with this process, and signals to be passed on to it | `pidfd_open` (5.3) |
 //! | [`counter`] | hardware counters of a CPU, with limits | counters that Linux sees, `CAP_PERFMON` |
+//! | [`cpu_records`] | what a CPU does, thread by thread and interrupt by interrupt | `CAP_PERFMON`; tracefs for interrupts |
 //! | [`fairness`] | niceness of threads, and how long they ran | `CONFIG_SCHED_INFO` |
 //! | [`clock`], [`scheduling`], [`random`] | time, priorities, CPUs, numbers | |
 //!
@@ -37,6 +38,7 @@ pub mod channel;
 pub mod clock;
 pub mod counter;
 pub mod cpu_mask;
+pub mod cpu_records;
 pub mod crash;
 pub mod directory;
 pub mod event;

@@ -22,8 +22,13 @@ impl Stolen {
         Stolen(spans.iter().zip(&outside).map(|(spans, named)| without(spans, named)).collect())
     }
 
-    /// The interval without the time in which its CPU was stolen: the pieces of an execution are those of one dispatch.
+    /// The interval without the time in which its CPU was stolen: the pieces of an execution are those of one dispatch. Of one
+    /// that says that its CPU was stolen, what is left where something with a name had it.
     pub fn outside(&self, interval: &Interval) -> Vec<Interval> {
+        if let Activity::Stolen { cpu } = interval.activity {
+            let left = self.0[cpu.index()].iter().filter(|(from, to)| interval.from <= *from && *to <= interval.to);
+            return left.map(|&(from, to)| Interval { from, to, ..*interval }).collect();
+        }
         let mut pieces = Vec::new();
         let mut from = interval.from;
         for (stolen, until) in self.during(interval) {

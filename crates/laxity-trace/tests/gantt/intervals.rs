@@ -4,7 +4,7 @@ use laxity_model::{
     CpuId, EdgeId, Engine, GpuId, Instant, LockId, Nanos, OverheadKind, ReplicaId, SignedNanos, TaskId,
 };
 use laxity_trace::intervals::{Activity, Begin, Interval, Ipi, Stop, Timeline, TrackError};
-use laxity_trace::{DeviceId, EdgeInfo, EdgeKind, Event, LockKind, Record};
+use laxity_trace::{DeviceId, EdgeInfo, EdgeKind, Event, LockKind, Outsider, OutsiderKind, Record};
 use proptest::prelude::*;
 
 use super::fixtures::*;
@@ -168,7 +168,7 @@ fn records_of_another_header_are_refused() {
 /// Any event over a few CPUs and jobs, legal or not.
 fn any_event() -> impl Strategy<Value = Event> {
     let ids = (0u16..3, 0u32..3, 0u32..3, prop_oneof![0u64..50, Just(u64::MAX)]);
-    (0usize..34, ids).prop_map(|(which, (cpu, task, index, time))| {
+    (0usize..35, ids).prop_map(|(which, (cpu, task, index, time))| {
         let (to, small, cpu, job, duration) = (CpuId(2 - cpu), cpu, CpuId(cpu), job(task, index), Nanos(time));
         let (gpu, engine, device) = (GpuId(small % 2), Engine::ALL[task as usize], DeviceId(small));
         let (lock, replica, edge, tokens) = (LockId(small), ReplicaId(small % 2), EdgeId(0), task);
@@ -205,6 +205,10 @@ fn any_event() -> impl Strategy<Value = Event> {
             30 => Event::SpinBegin { cpu, job },
             31 => Event::SpinEnd { cpu, job },
             32 => Event::Replenish { task: job.task, budget: duration, deadline: Instant(time) },
+            33 => Event::Outside {
+                cpu,
+                by: (small != 0).then_some(Outsider { kind: OutsiderKind::Thread, number: small }),
+            },
             _ => Event::Stolen { cpu, duration },
         }
     })
@@ -245,8 +249,8 @@ pub fn any_header() -> laxity_trace::TraceHeader {
 }
 
 proptest! {
-    /// Whatever the records say: no panic, nothing empty or beyond the end, no two of execution, spinning and bottom
-    /// halves at once on a CPU, and none that is stolen twice at once.
+    /// Whatever the records say: no panic, nothing empty or beyond the end, no two of execution, spinning, bottom
+    /// halves and what is no task at once on a CPU, and none that is stolen twice at once.
     #[test]
     fn a_cpu_never_executes_two_things_at_once(records in any_records()) {
         let timeline = Timeline::of(&any_header(), &records).expect("CPUs, tasks and times fit the header");
@@ -257,7 +261,7 @@ proptest! {
             .intervals
             .iter()
             .filter_map(|i| match i.activity {
-                Activity::Execution { cpu, .. } | Activity::Spinning { cpu, .. } | Activity::BottomHalf { cpu, .. } => {
+                Activity::Execution { cpu, .. } | Activity::Spinning { cpu, .. } | Activity::BottomHalf { cpu, .. } | Activity::Outside { cpu, .. } => {
                     Some((cpu, i.from, i.to, true))
                 }
                 Activity::Overhead { cpu, .. } | Activity::LockWait { cpu } => {

@@ -5,6 +5,7 @@ mod fixtures;
 mod gpu_intervals;
 mod gpus;
 mod intervals;
+mod outside;
 mod stolen;
 mod svg;
 mod text;

@@ -6,7 +6,7 @@ use laxity_model::{CpuId, Instant, OverheadKind};
 use laxity_trace::intervals::TrackError;
 use laxity_trace::perfetto::messages::{TracePacket, Value};
 use laxity_trace::perfetto::{ExportError, Exporter};
-use laxity_trace::{Event, Record, TraceHeader};
+use laxity_trace::{Event, Outsider, OutsiderKind, Record, ShortName, TraceHeader};
 use proptest::prelude::*;
 
 use super::fixtures::*;
@@ -192,6 +192,30 @@ fn the_time_in_which_a_cpu_was_stolen_is_a_slice_on_its_own_track() {
     let seen = seen(&header, &records);
     assert_eq!(on(&seen, "stolen/overheads, G-EDF/CEm/cpu1 stolen"), [(3, BEGIN, "stolen"), (10, END, "")]);
     assert_eq!(on(&seen, "stolen/overheads, G-EDF/CEm/cpu1").len(), 2, "the tick alone");
+}
+
+#[test]
+fn other_threads_and_interrupts_are_slices_with_their_names_on_a_track_of_their_own() {
+    let header = header("outside", 2, &[("t", 10, 40)]);
+    let outsider = |kind, number| Outsider { kind, number };
+    let (thread, interrupt) = (outsider(OutsiderKind::Thread, 0), outsider(OutsiderKind::SoftInterrupt, 1));
+    let name =
+        |outsider, name: &str| record(0, Event::OutsiderName { outsider, piece: 0, name: ShortName::pieces(name)[0] });
+    let outside = |at, by| record(at, Event::Outside { cpu: CpuId(1), by });
+    let records = [
+        name(thread, "cc1"),
+        record(0, Event::OutsiderThread { outsider: thread, thread: 57 }),
+        name(interrupt, "NET_RX"),
+        outside(2, Some(thread)),
+        outside(5, Some(interrupt)),
+        outside(6, None),
+        end(20),
+    ];
+    let seen = seen(&header, &records);
+    assert_eq!(
+        on(&seen, "outside/overheads, G-EDF/CEm/cpu1 other threads, interrupts"),
+        [(2, BEGIN, "cc1 (57)"), (5, END, ""), (5, BEGIN, "softirq NET_RX"), (6, END, "")]
+    );
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn an_empty_table_still_names_its_columns() {
     assert_eq!(
         text(Vec::<IntervalRow<'_>>::new()),
         "from_ns,to_ns,duration_ns,activity,cpu,task,task_name,job,begin,stop,migrated_from_cpu,gpu,engine,device,lock,\
-         replica,owner,level,of_task,operation\n"
+         replica,owner,level,of_task,operation,kind,outsider,thread\n"
     );
 }
 
@@ -45,14 +45,14 @@ fn names_with_commas_and_quotes_are_quoted() {
     let records = figure_1a();
     assert!(
         text(events(&header, &records))
-            .contains("1500000,release,,,2,\"front, \"\"left\"\"\",0,13500000,,,,,,,,,,,,,\n")
+            .contains("1500000,release,,,2,\"front, \"\"left\"\"\",0,13500000,,,,,,,,,,,,,,,\n")
     );
 }
 
 #[test]
 fn an_owner_is_task_and_job_in_one_cell() {
     let (header, records) = inversion_slih();
-    assert!(text(events(&header, &records)).contains("4000000,interrupt,0,,,,,,,,,,0,,,H.0,,,,,\n"));
+    assert!(text(events(&header, &records)).contains("4000000,interrupt,0,,,,,,,,,,0,,,H.0,,,,,,,\n"));
 }
 
 /// The names that `csv` writes are those of the fields, in their order.

@@ -3,7 +3,7 @@
 use laxity_model::{CpuId, EdgeId, Engine, GpuId, LockId, OverheadKind, ReplicaId, TaskId};
 use laxity_trace::intervals::TrackError;
 use laxity_trace::table::{EventRow, IntervalRow, JobRow, Owner, events, intervals, jobs};
-use laxity_trace::{DeviceId, Event, TraceHeader};
+use laxity_trace::{DeviceId, Event, Outsider, OutsiderInfo, OutsiderKind, TraceHeader};
 
 use super::fixtures::*;
 use super::gpus::*;
@@ -70,7 +70,9 @@ fn a_pending_job_has_no_completion_and_is_missed_once_its_deadline_has_come() {
 
 #[test]
 fn an_events_row_has_what_applies_and_nothing_else() {
-    let header = TraceHeader { operations: vec!["gemm".to_owned()], ..figure_1_header() };
+    let outsider = Outsider { kind: OutsiderKind::Thread, number: 0 };
+    let info = OutsiderInfo { kind: outsider.kind, name: "kworker/1:2".to_owned(), thread: Some(57) };
+    let header = TraceHeader { operations: vec!["gemm".to_owned()], outsiders: vec![info], ..figure_1_header() };
     let none = EventRow {
         at_ns: 1_500_000,
         event: "end",
@@ -85,6 +87,8 @@ fn an_events_row_has_what_applies_and_nothing_else() {
         gpu: None,
         engine: None,
         operation: None,
+        outsider: None,
+        thread: None,
         device: None,
         lock: None,
         replica: None,
@@ -204,6 +208,22 @@ fn an_events_row_has_what_applies_and_nothing_else() {
             Event::Stolen { cpu, duration },
             EventRow { event: "stolen", cpu: Some(1), duration_ns: Some(100_000), ..none },
         ),
+        (
+            Event::Outside { cpu, by: Some(outsider) },
+            EventRow {
+                event: "outside",
+                cpu: Some(1),
+                kind: Some("thread"),
+                outsider: Some("kworker/1:2"),
+                thread: Some(57),
+                ..none
+            },
+        ),
+        (Event::Outside { cpu, by: None }, EventRow { event: "outside", cpu: Some(1), ..none }),
+        (
+            Event::OutsidersLost { cpu, records: 3 },
+            EventRow { event: "outsiders_lost", cpu: Some(1), level: Some(3), ..none },
+        ),
         (Event::End, none),
     ];
     for (event, expected) in cases {
@@ -232,6 +252,9 @@ fn an_intervals_row_tells_how_an_execution_began_and_stopped() {
         gpu: None,
         engine: None,
         operation: None,
+        kind: None,
+        outsider: None,
+        thread: None,
         device: None,
         lock: None,
         replica: None,
