@@ -105,6 +105,11 @@ impl Gpus {
         Ok(Gpus { gpus, arbitrations, names, bandwidth: bandwidth.transpose()?, _followers: followers })
     }
 
+    /// The numbers in Linux of the threads that handle interrupts.
+    pub fn threads(&self) -> Vec<u32> {
+        self.gpus.iter().map(|gpu| gpu.handling_threads()[0]).collect()
+    }
+
     /// The names of the arbitrations.
     pub fn names(&self) -> Vec<String> {
         self.names.clone()

@@ -151,6 +151,11 @@ impl Processes {
         Ok(are_ready)
     }
 
+    /// The numbers of those that run.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.members.iter().flatten().map(|member| member.child.id())
+    }
+
     /// Lets all begin; each has its node.
     pub fn begin(&mut self, start: Instant) {
         self.start = Some(start);

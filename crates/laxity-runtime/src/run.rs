@@ -20,6 +20,7 @@ use crate::gpus::{Gpus, Share};
 use crate::jobs::Jobs;
 use crate::linux::LinuxScheduler;
 use crate::log::{self, Reader, Writer};
+use crate::outside::{Insiders, Outside};
 use crate::plan::{self, BestEffortTask, Ending, LivePlan, TaskPlan};
 use crate::processes::{ProcessOptions, Processes};
 use crate::regulation;
@@ -74,6 +75,9 @@ pub struct StartOptions {
     /// Whether a thread of the highest priority looks on each CPU of the run, once a millisecond, for time in which no thread
     /// got it: the trace has it as [`Event::Stolen`](laxity_trace::Event::Stolen). It takes about half a per cent of the CPU.
     pub watches_cpus: bool,
+    /// Whether Linux records which other threads and interrupts have the CPUs of the run: the trace has them as
+    /// [`Event::Outside`](laxity_trace::Event::Outside).
+    pub watches_threads: bool,
 }
 
 /// How a run ended.
@@ -115,6 +119,8 @@ impl Run {
     /// What is refused, of which task, and the way out.
     pub fn start(plan: &LivePlan, graphs: &[Graph], options: StartOptions) -> Result<Run, String> {
         let stop = Arc::new(StopSignal::of_graphs(graphs));
+        // Before there is anything that would have to end.
+        let mut outside = options.watches_threads.then(|| Outside::open(&plan.placement.linux)).transpose()?;
         let Parts { workers, best_effort, regulator, mut readers, gpus, streams } = match options.processes {
             None => start_threads(plan, graphs, &stop)?,
             Some(options) => {
@@ -143,8 +149,13 @@ impl Run {
         let not_locked = |error| format!("memory is not locked: {error}; a page fault may delay a job (`ulimit -l`)");
         let note = if options.locks_memory { memory::lock_all().map_err(not_locked).err() } else { None };
         let start = clock::now().saturating_add(LEAD);
+        if let Some(outside) = &mut outside {
+            outside.insiders = insiders(&workers, &best_effort, &gpus);
+            outside.begin(start);
+        }
         graphs.iter().for_each(|graph| _ = graph.start(start));
-        let collector = Collector::new(plan, start, readers, gpus, streams);
+        let mut collector = Collector::new(plan, start, readers, gpus, streams);
+        collector.outside = outside;
         let mut run = Run {
             start,
             end: start.saturating_add(plan.duration),
@@ -223,9 +234,11 @@ impl Run {
         }
     }
 
-    /// Notes to the user on what happened until now and no trace has: periods in which no CPU could be throttled.
+    /// Notes to the user on what happened until now and no trace has: periods in which no CPU could be throttled, and lost records of
+    /// Linux.
     pub fn remarks(&self) -> Vec<String> {
-        self.regulator.iter().flat_map(|regulator| regulation::remarks(&regulator.reports())).collect()
+        let regulation = self.regulator.iter().flat_map(|regulator| regulation::remarks(&regulator.reports()));
+        regulation.chain(self.collector.outside.as_ref().and_then(Outside::remark)).collect()
     }
 
     /// Whether a node was lost for good, and its graph therefore ended.
@@ -262,6 +275,10 @@ impl Run {
         if let Workers::Processes(processes) = &mut self.workers {
             let collector = &mut self.collector;
             processes.look_after(&mut self.warnings, &mut |node| collector.writer_has_died(node));
+            // Others may have taken the place of some.
+            if let Some(outside) = &mut collector.outside {
+                outside.insiders.processes.extend(processes.numbers());
+            }
         }
     }
 
@@ -289,6 +306,17 @@ impl Drop for Run {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// The threads and processes whose work is that of tasks.
+fn insiders(workers: &Workers, best_effort: &[Started], gpus: &Gpus) -> Insiders {
+    let mut insiders = Insiders::default();
+    match workers {
+        Workers::Threads(threads, _) => insiders.threads.extend(threads.iter().map(Started::number)),
+        Workers::Processes(processes) => insiders.processes.extend(processes.numbers()),
+    }
+    insiders.threads.extend(best_effort.iter().map(Started::number).chain(gpus.threads()));
+    insiders
 }
 
 /// What a run consists of.

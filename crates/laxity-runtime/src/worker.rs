@@ -118,6 +118,8 @@ pub struct Started {
     /// Dropped, it tells a worker that has not begun to end.
     begin: Option<Sender<Instant>>,
     thread: Option<JoinHandle<Result<(), String>>>,
+    /// The number of the thread in Linux.
+    number: u32,
 }
 
 /// Why a worker is not ready.
@@ -185,7 +187,7 @@ impl Worker {
                     return Ok(());
                 }
             };
-            let _ = ready.send(Ok(()));
+            let _ = ready.send(Ok(scheduling::current_thread()));
             let outcome = match begins.recv() {
                 Ok(start) => self.run(&mut body, node, start),
                 Err(_) => Ok(()),
@@ -194,10 +196,14 @@ impl Worker {
         };
         let thread = builder.spawn(life).map_err(StartError::Thread)?;
         // If it is not ready this is dropped, which waits for the thread: then nothing of the worker is left.
-        let started = Started { begin: Some(begin), thread: Some(thread) };
+        let mut started = Started { begin: Some(begin), thread: Some(thread), number: 0 };
         loop {
             match readiness.recv_timeout(LOOK) {
-                Ok(is_ready) => return is_ready.map(|()| started),
+                Ok(Ok(number)) => {
+                    started.number = number;
+                    return Ok(started);
+                }
+                Ok(Err(error)) => return Err(error),
                 Err(RecvTimeoutError::Disconnected) => return Err(StartError::Body("its thread ended".to_owned())),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -327,6 +333,11 @@ impl Started {
     pub fn begin(&self, start: Instant) {
         // If it is over already, there is nothing to begin.
         self.begin.iter().for_each(|begin| _ = begin.send(start));
+    }
+
+    /// The number of its thread in Linux.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
     }
 
     /// Whether its thread has ended.

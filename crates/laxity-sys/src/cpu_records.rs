@@ -24,6 +24,7 @@ const RING_MIN: usize = 32 << 10;
 /// Kinds of records, the misc flag of a switch away, and the length of what Linux puts behind each record: thread and time.
 const LOST: u32 = 2;
 const COMM: u32 = 3;
+const EXIT: u32 = 4;
 const FORK: u32 = 7;
 const SAMPLE: u32 = 9;
 const SWITCH_CPU_WIDE: u32 = 15;
@@ -70,6 +71,11 @@ pub enum CpuRecord {
         thread: u32,
         /// The thread that made it.
         parent: u32,
+    },
+    /// The thread ends.
+    Exited {
+        /// The number of the thread.
+        thread: u32,
     },
     /// So many records found no room.
     Lost(u64),
@@ -216,6 +222,7 @@ fn read(kind: u32, misc: u16, bytes: &[u8], points: &[(u16, Point)]) -> Option<(
         SWITCH_CPU_WIDE if misc & SWITCH_OUT == 0 => CpuRecord::Switched { thread, process },
         COMM => CpuRecord::Named { thread: word(4)?, name: text(bytes.get(8..behind)?) },
         FORK => CpuRecord::Forked { thread: word(8)?, parent: word(12)? },
+        EXIT => CpuRecord::Exited { thread: word(8)? },
         LOST => CpuRecord::Lost(long(8)?),
         _ => return None,
     };

@@ -24,6 +24,7 @@ use self::graphs::Graphs;
 use self::locks::Locks;
 use self::progress::Progress;
 use crate::log::{Entry, JobStep, Reader};
+use crate::outside::Outside;
 use crate::plan::{LivePlan, ReleaseTimes, TaskPlan};
 
 /// Merges by time the logs of workers, the histories of GPUs, and the releases of jobs.
@@ -72,6 +73,8 @@ pub(crate) struct Collector {
     /// What happened after that may be missing in the logs.
     limit: Instant,
     lack_the_end: bool,
+    /// What has the CPUs besides, if it is asked for.
+    pub outside: Option<Outside>,
 }
 
 #[derive(Debug)]
@@ -84,6 +87,8 @@ struct Source {
 /// The next thing that happened. Of one instant tokens come first, then releases, and then what follows from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
+    /// Something that is no task gets a CPU, or has it no longer.
+    Outside,
     /// Something happens to a graph because time passes.
     Timeout(usize),
     /// A job of a task.
@@ -147,6 +152,7 @@ impl Collector {
             completed: 0,
             limit: Instant::NEVER,
             lack_the_end: false,
+            outside: None,
         }
     }
 
@@ -201,8 +207,9 @@ impl Collector {
     fn read(&mut self) -> Instant {
         let now = clock::now();
         self.gpus.read();
+        let until = self.outside.as_mut().map_or(now, |outside| outside.read(now));
         let taken = self.sources.iter_mut().map(|source| source.reader.take(now, &mut source.entries));
-        taken.min().unwrap_or(now).min(now).min(self.limit)
+        taken.min().unwrap_or(now).min(until).min(self.limit)
     }
 
     fn since(&self, at: Instant) -> Instant {
@@ -244,7 +251,8 @@ impl Collector {
             let entry = source.entries.front().map(|entry| (since(entry.at), Next::Entry(task)));
             release.into_iter().chain(entry).min()
         });
-        heads.chain(timeout).chain(gpu).min()
+        let outside = self.outside.as_ref().and_then(Outside::next).map(|at| (since(at), Next::Outside));
+        heads.chain(timeout).chain(gpu).chain(outside).min()
     }
 
     fn carry_on(&mut self, next: Next, sink: &mut impl Sink) {
@@ -257,6 +265,7 @@ impl Collector {
             sink.record(at, event);
         };
         match next {
+            Next::Outside => self.outside.as_mut().and_then(Outside::take).into_iter().for_each(record),
             Next::Timeout(graph) => self.graphs.timeout(graph, at, &mut record),
             Next::Release(task) => {
                 let releases = self.sources[task].releases.as_mut().and_then(Iterator::next);

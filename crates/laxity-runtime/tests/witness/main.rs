@@ -9,6 +9,7 @@ mod fairness;
 mod gpus;
 mod graphs;
 mod harness;
+mod outside;
 mod scheduled;
 mod scheduled_gpus;
 mod schedulers;

@@ -117,7 +117,11 @@ impl Blame {
             Blame::WakeUp(None) => "its lock is granted".to_owned(),
             Blame::Unoccupied => match header.origin {
                 Origin::Simulated => "a CPU is idle".to_owned(),
-                Origin::Live => "no job of the trace has it: other threads or the hypervisor".to_owned(),
+                Origin::Live if header.outsiders.is_empty() => {
+                    "no job of the trace has it: other threads or the hypervisor".to_owned()
+                }
+                // Linux said what else had it.
+                Origin::Live => "nothing has it: the job's thread wakes up, or the hypervisor has it".to_owned(),
             },
             Blame::BottomHalf(device) => {
                 let name = header.devices.get(device.index()).map_or("a device", |device| device.name.as_str());

@@ -235,9 +235,7 @@ pub fn of_traces(files: &[PathBuf]) -> Result<Evidence, CliError> {
 impl Evidence {
     /// What the trace `file` has, by the name of the file.
     fn add_trace(&mut self, file: &Path) -> Result<(), CliError> {
-        let source = Source::open(file)?;
-        let header = source.header().clone();
-        let (records, ending) = source.collect();
+        let (header, records, ending) = Source::open(file)?.collect();
         let label = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         let how = match header.origin {
             Origin::Simulated => format!("simulated under {}, seed {}", header.scheduler, header.seed),

@@ -46,11 +46,13 @@ pub fn run(
         LinuxScheduler::Laxity => format!("Laxity's scheduler by {}", workload.scheduler),
         class => format!("Linux's {class}"),
     };
+    let mut header = plan.header().clone();
+    records.iter().for_each(|record| header.learn(&record.event));
     let mut remarks = plan.notes().to_vec();
     remarks.extend(Machine::look().remarks(plan.linux()));
     Ok(Ok(Live {
         how: format!("run live for {} under {by}, seed {}", short(duration), arguments.seed),
-        header: plan.header().clone(),
+        header,
         records,
         remarks,
         facts: machine(),
@@ -66,6 +68,7 @@ fn record(
     let start = StartOptions {
         locks_memory: true,
         watches_cpus: matches!(plan.linux(), LinuxScheduler::Fifo | LinuxScheduler::Laxity),
+        watches_threads: laxity_runtime::threads_refused().is_none(),
         ..StartOptions::default()
     };
     let mut records = Vec::new();

@@ -73,6 +73,9 @@ pub struct Arguments {
     /// Look each millisecond on each CPU for time stolen by the hypervisor, firmware or interrupts; `trace why` then names it
     #[arg(long)]
     watch_cpus: bool,
+    /// Have Linux record which other threads and interrupts get the run's CPUs, and when; `trace why` then names them
+    #[arg(long)]
+    watch_threads: bool,
     /// Write the trace to OUT, as it happens: if the run is killed, OUT has it up to the last second
     #[arg(long, value_name = "OUT")]
     trace: Option<PathBuf>,
@@ -102,6 +105,9 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let plan = plan(&arguments, &file, &workload, duration)?;
     if !arguments.quiet && !arguments.json {
         say(&file, &workload, &plan);
+        if arguments.watch_threads {
+            laxity_runtime::interrupts_refused().into_iter().for_each(output::note);
+        }
     }
     let interrupt = Interrupt::watch();
     let (report, is_whole, failed) = carry_out(&arguments, &plan, duration, &interrupt)?;
@@ -167,7 +173,12 @@ fn carry_out(
     let (trace, write_failed) = open_trace(arguments, plan)?;
     let mut sink = (Metrics::new(header), (View::new(header), trace));
     let refused = |message| CliError::Live { message };
-    let start = StartOptions { locks_memory: true, watches_cpus: arguments.watch_cpus, ..StartOptions::default() };
+    let start = StartOptions {
+        locks_memory: true,
+        watches_cpus: arguments.watch_cpus,
+        watches_threads: arguments.watch_threads,
+        ..StartOptions::default()
+    };
     let mut display = Display::new(None, quiet || !io::stderr().is_terminal());
     let (mut kept, mut is_first) = (WallInstant::now(), true);
     let ended = plan.carry_out(start, &mut sink, |run, sink, _| {

@@ -84,7 +84,7 @@ pub fn run(file: &Path, arguments: &Arguments, output: &mut Output) -> Result<()
             sink.finish().map(|()| ending)
         }
         _ => {
-            let (records, ending) = source.collect();
+            let (header, records, ending) = source.collect();
             let table = arguments.table.unwrap_or(Table::Jobs);
             write_table(table, format, &header, &records, &mut destination).map(|()| ending)
         }

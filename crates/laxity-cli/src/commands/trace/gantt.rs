@@ -54,9 +54,7 @@ enum By {
 
 /// Prints the chart or writes it.
 pub fn run(file: &Path, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
-    let source = Source::open(file)?;
-    let header = source.header().clone();
-    let (records, ending) = source.collect();
+    let (header, records, ending) = Source::open(file)?.collect();
     let failed = |error: GanttError| CliError::Convert { path: file.to_owned(), reason: error.to_string() };
     let rows = match arguments.by {
         By::Cpu => Rows::Cpus,

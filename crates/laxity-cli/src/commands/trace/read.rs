@@ -68,11 +68,12 @@ impl Source {
         ending
     }
 
-    /// All records in memory.
-    pub fn collect(self) -> (Vec<Record>, Ending) {
-        let mut records = Vec::new();
+    /// All records in memory, and the header with what they tell of outsiders.
+    pub fn collect(self) -> (TraceHeader, Vec<Record>, Ending) {
+        let (mut header, mut records) = (self.header.clone(), Vec::new());
         let ending = self.stream(&mut records);
-        (records, ending)
+        records.iter().for_each(|record| header.learn(&record.event));
+        (header, records, ending)
     }
 }
 

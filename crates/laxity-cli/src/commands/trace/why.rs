@@ -35,8 +35,9 @@ const NAME_WIDTH_MAX: usize = 64;
   laxity trace car.lxt why --worst 5           the five latest jobs
   laxity trace car.lxt why --worst 3 --by response --json
 
-Of a live trace that Linux scheduled, only jobs of the trace can be named. Where none of them had the CPU, another thread of
-the machine or the hypervisor had it; while a job executes, the time that such threads took from it counts as its own.")]
+In a trace of `laxity run --watch-threads`, other threads of the machine and interrupts are named as Linux recorded them. In
+other live traces that Linux scheduled, only jobs of the trace can be named: where none of them had the CPU, another thread or
+the hypervisor had it; while a job executes, the time that such threads took from it counts as its own.")]
 pub struct Arguments {
     /// The job, as in camera#17, or a task: then its latest job [default: the latest of all]
     job: Option<String>,
@@ -76,7 +77,7 @@ pub fn run(file: &Path, arguments: &Arguments, output: &mut Output) -> Result<()
     let header = source.header().clone();
     let chosen = arguments.job.as_deref().map(|text| wanted(&header, text)).transpose();
     let chosen = chosen.map_err(|error| CliError::Argument { message: format!("{}: {error}", input::name(file)) })?;
-    let (records, ending) = source.collect();
+    let (header, records, ending) = source.collect();
     let jobs = jobs(&header, &records, chosen, arguments, file)?;
     let failed = |reason: String| CliError::Convert { path: file.to_owned(), reason };
     let mut accounts =
@@ -240,9 +241,10 @@ fn notes(header: &TraceHeader, account: &Account, output: &mut Output) -> Result
             "{FAINT}of {pieces}, several have an equal share: the jobs on the CPUs that it might have had{RESET}"
         ))?;
     }
-    if header.origin == Origin::Live {
+    if header.origin == Origin::Live && header.outsiders.is_empty() {
         output.line(format_args!(
-            "{FAINT}threads outside the trace are not seen: what they took while the job executed counts as its own{RESET}"
+            "{FAINT}threads outside the trace are not seen: what they took while the job executed counts as its own; `laxity run \
+             --watch-threads` has Linux record them{RESET}"
         ))?;
     }
     Ok(())
