@@ -155,7 +155,7 @@ impl Follower {
             }
             CpuRecord::Begins(handling) => self.handlings.push(handling),
             CpuRecord::Ends => _ = self.handlings.pop(),
-            CpuRecord::Named { thread, name } => return names.give(thread, name),
+            CpuRecord::Named { thread, name } => names.give(thread, name),
             CpuRecord::Forked { thread, parent } => return names.inherit(thread, parent),
             CpuRecord::Exited { thread } => return names.forget(thread),
             CpuRecord::Lost(records) => {
