@@ -6,6 +6,7 @@ mod cpu_time;
 mod devices;
 mod json;
 mod memory;
+mod outside;
 mod stolen;
 mod tasks;
 mod text;

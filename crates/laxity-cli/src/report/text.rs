@@ -5,7 +5,7 @@ use laxity_model::{
 };
 use laxity_trace::{Origin, TraceHeader};
 
-use super::{Report, chains, cpu_time, devices, memory, stolen, tasks};
+use super::{Report, chains, cpu_time, devices, memory, outside, stolen, tasks};
 use crate::quantity::{counted, short};
 use crate::style;
 
@@ -15,7 +15,8 @@ pub fn text(report: &Report, per_cpu: bool, width: Option<usize>) -> String {
     out.push('\n');
     out.push_str(&tasks::table(report).render(width));
     out.push('\n');
-    for table in devices::tables(report).into_iter().chain(memory::tables(report)).chain(stolen::table(report)) {
+    let of_devices = devices::tables(report).into_iter().chain(memory::tables(report));
+    for table in of_devices.chain(stolen::table(report)).chain(outside::table(report)) {
         out.push_str(&table.render(width));
         out.push('\n');
     }

@@ -1,6 +1,7 @@
 //! Jobs that took longer than was proven, and what the machine had to do with it.
 
 use laxity_model::Nanos;
+use laxity_trace::OutsiderKind;
 use laxity_trace::why::{Account, Blame};
 
 use crate::commands::report::gather::Evidence;
@@ -22,6 +23,12 @@ impl Beyond<'_> {
         parts.iter().find(|part| part.blame == Blame::Stolen).map_or(Nanos::ZERO, |part| part.time)
     }
 
+    /// How long other threads of the machine had its CPU, or the one that it waited for.
+    fn robbed(&self) -> Nanos {
+        let is_thread = |blame: Blame| matches!(blame, Blame::Outside(by) if by.kind == OutsiderKind::Thread);
+        Nanos(self.account.parts().iter().filter(|part| is_thread(part.blame)).map(|part| part.time.0).sum())
+    }
+
     fn excess(&self) -> Nanos {
         Nanos(self.account.time().0.saturating_sub(self.bound.0))
     }
@@ -31,7 +38,11 @@ impl Beyond<'_> {
             Nanos::ZERO => String::new(),
             stolen => format!("; its CPU was stolen for {}", short(stolen)),
         };
-        format!("{} ({} over {}{stolen})", self.name, short(self.account.time()), short(self.bound))
+        let robbed = match self.robbed() {
+            Nanos::ZERO => String::new(),
+            robbed => format!("; other threads of the machine had its CPU for {}", short(robbed)),
+        };
+        format!("{} ({} over {}{stolen}{robbed})", self.name, short(self.account.time()), short(self.bound))
     }
 }
 
@@ -60,8 +71,8 @@ pub fn sentence(evidence: &Evidence, observed: &Observed) -> Option<String> {
         0 => String::new(),
         others => format!(" and {}", counted(others as u64, "other task")),
     };
-    let why = match found.iter().all(|beyond| beyond.stolen() >= beyond.excess()) {
-        true => "No bound knows of time in which the machine has no CPU for Linux, and that is all of it",
+    let why = match found.iter().all(|beyond| beyond.stolen() + beyond.robbed() >= beyond.excess()) {
+        true => "No bound knows of time in which the machine has no CPU for the tasks, and that is all of it",
         false => {
             "The bounds hold for the overheads that were charged, and this machine costs more; `laxity measure` finds \
              out what it costs"

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use laxity_model::Nanos;
 use laxity_model::text::printable;
 use laxity_trace::why::Blame;
+use laxity_trace::{Outsider, OutsiderKind};
 use svg::Document;
 use svg::node::element::{Line, Rectangle, Text, Title};
 
@@ -55,7 +56,10 @@ impl Kind {
                 Kind::Overhead
             }
             Blame::Tokens(_) => Kind::Tokens,
-            Blame::Unoccupied | Blame::Stolen => Kind::NoJob,
+            Blame::Outside(Outsider { kind: OutsiderKind::Interrupt | OutsiderKind::SoftInterrupt, .. }) => {
+                Kind::Overhead
+            }
+            Blame::Unoccupied | Blame::Stolen | Blame::Outside(_) => Kind::NoJob,
         }
     }
 
