@@ -252,14 +252,22 @@ fn text(bytes: &[u8]) -> String {
 
 /// Why Linux does not let [`CpuRecords::open`] do its work, and the way out.
 pub fn refusal(error: &io::Error) -> String {
-    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
-    match (error.kind(), paranoid) {
-        (io::ErrorKind::PermissionDenied, Ok(level)) => format!(
-            "Linux does not let this user record what CPUs do: kernel.perf_event_paranoid is {}, where at most 0 is needed; \
-             `sysctl kernel.perf_event_paranoid=-1`, or give CAP_PERFMON",
-            level.trim()
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
+    refusal_at(error, paranoid.as_deref().map(str::trim))
+}
+
+/// [`refusal`] where `kernel.perf_event_paranoid` is `level`.
+fn refusal_at(error: &io::Error, level: Option<&str>) -> String {
+    match (error.kind(), level) {
+        (io::ErrorKind::PermissionDenied, Some(level)) if level.parse().is_ok_and(|level: i32| level <= 0) => format!(
+            "Linux does not let this process record what CPUs do though kernel.perf_event_paranoid is {level}: something \
+             forbids perf_event_open(2), as containers do; allow it there, or run outside"
         ),
-        (io::ErrorKind::NotFound | io::ErrorKind::Unsupported, _) | (_, Err(_)) => {
+        (io::ErrorKind::PermissionDenied, Some(level)) => format!(
+            "Linux does not let this user record what CPUs do: kernel.perf_event_paranoid is {level}, where at most 0 is \
+             needed; `sysctl kernel.perf_event_paranoid=-1`, or give CAP_PERFMON"
+        ),
+        (io::ErrorKind::NotFound | io::ErrorKind::Unsupported, _) | (_, None) => {
             format!("this Linux cannot record what CPUs do ({error}); it needs CONFIG_PERF_EVENTS")
         }
         _ => format!("Linux cannot record what CPUs do: {error}"),
@@ -359,6 +367,19 @@ mod tests {
             assert!(depth <= 3, "a handling that began has ended, or another interrupts it");
         }
         assert!(begun >= 10, "timers wake the thread up: {begun}");
+    }
+
+    #[test]
+    fn refusals_say_what_is_set_and_the_way_out() {
+        let denied = io::Error::from_raw_os_error(libc::EACCES);
+        let text = refusal_at(&denied, Some("2"));
+        assert!(
+            text.contains("kernel.perf_event_paranoid is 2, where at most 0 is needed") && text.contains("CAP_PERFMON")
+        );
+        let text = refusal_at(&io::Error::from_raw_os_error(libc::EPERM), Some("-1"));
+        assert!(text.contains("is -1: something forbids perf_event_open(2)"), "{text}");
+        let text = refusal_at(&io::Error::from_raw_os_error(libc::ENOENT), None);
+        assert!(text.contains("CONFIG_PERF_EVENTS"), "{text}");
     }
 
     #[test]

@@ -97,6 +97,26 @@ fn other_threads_and_interrupts_of_the_machine_are_named() {
     assert_eq!(line(&account, 7).cells, "AA█A▒A█");
 }
 
+/// ```text
+///   0        12 13
+///   k0 to k11 C      each of the threads for a unit of time
+/// ```
+#[test]
+fn of_many_threads_those_that_took_less_share_a_sign() {
+    let header = TraceHeader { origin: Origin::Live, ..header() };
+    let by = |number| Some(Outsider { kind: OutsiderKind::Thread, number });
+    let outside = |at: u64, by| (at, Event::Outside { cpu: CpuId(0), by });
+    let mut events: Vec<(u64, Event)> = (0..12).map(|number| outside(u64::from(number), by(number))).collect();
+    events.insert(1, (0, release(C, 40)));
+    let ends = [outside(12, None), (12, ready(C)), (12, dispatch(0, C)), (13, complete(0, C)), (13, Event::End)];
+    events.extend(ends);
+    let account = account(&header, &events, C);
+    assert_eq!(account.parts().len(), 13, "each is known");
+    let line = line(&account, 13);
+    assert_eq!(line.cells, "ABCDEFGH****█");
+    assert_eq!(line.symbols.iter().filter(|&&(_, symbol)| symbol == '*').count(), 4);
+}
+
 /// Laxity's scheduler tells that a job is to be released where it will be: only then is it known what had that CPU.
 #[test]
 fn a_job_whose_release_waited_for_another_thread_blames_that() {

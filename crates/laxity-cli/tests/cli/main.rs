@@ -41,6 +41,8 @@ mod lists;
 #[cfg(target_os = "linux")]
 mod measure;
 mod output_files;
+#[cfg(target_os = "linux")]
+mod outside;
 mod own_code;
 mod readme;
 mod replicas;

@@ -16,8 +16,8 @@ pub struct IntervalRow<'a> {
     /// How long it lasted.
     pub duration_ns: u64,
     /// What it was: `execution`, `suspension`, `non_preemptive`, `lock_wait` (for the scheduler's lock), `bottom_half`,
-    /// `spinning`, `throttled`, `stolen` (the CPU, from all threads), `outside` (other threads and interrupts), `operation` (on an engine), `awaiting_lock`, `critical_section`, `inheritance`, or the name of an
-    /// overhead.
+    /// `spinning`, `throttled`, `stolen` (the CPU, from all threads), `outside` (other threads and interrupts), `operation` (on
+    /// an engine), `awaiting_lock`, `critical_section`, `inheritance`, or the name of an overhead.
     pub activity: &'static str,
     /// Where.
     pub cpu: Option<u16>,

@@ -25,8 +25,11 @@ pub struct Line {
     pub symbols: Vec<(Part, char)>,
 }
 
+/// So many other threads of the machine are told apart, those that took the most: there may be hundreds.
+const THREADS: usize = 8;
+
 /// Draws the life of a job in at most `columns` columns, at least 1. The largest parts that stand for other jobs get
-/// letters, what is the same for every job a sign of its own.
+/// letters, what is the same for every job a sign of its own; `*` stands for all the rest.
 pub fn line(account: &Account, columns: usize) -> Line {
     let symbols = symbols(&account.parts());
     let by_blame: BTreeMap<Blame, char> = symbols.iter().map(|&(part, symbol)| (part.blame, symbol)).collect();
@@ -55,7 +58,8 @@ pub fn line(account: &Account, columns: usize) -> Line {
 /// A character for each part.
 fn symbols(parts: &[Part]) -> Vec<(Part, char)> {
     let mut letters = ('A'..='Z').chain('a'..='z');
-    let symbol = |part: &Part| {
+    let mut threads = 0;
+    let mut symbol = |part: &Part| {
         let symbol = match part.blame {
             Blame::Execution => '█',
             Blame::CacheRefill(_) => '▓',
@@ -67,9 +71,14 @@ fn symbols(parts: &[Part]) -> Vec<(Part, char)> {
             Blame::Stolen => '▚',
             Blame::Predecessor | Blame::Tokens(_) => '░',
             Blame::Outside(by) if by.kind != OutsiderKind::Thread => '▒',
-            Blame::Task(..) | Blame::Lock(..) | Blame::Engine(..) | Blame::Outside(_) => letters.next().unwrap_or('*'),
+            Blame::Outside(_) if threads == THREADS => '*',
+            Blame::Outside(_) => {
+                threads += 1;
+                letters.next().unwrap_or('*')
+            }
+            Blame::Task(..) | Blame::Lock(..) | Blame::Engine(..) => letters.next().unwrap_or('*'),
         };
         (*part, symbol)
     };
-    parts.iter().map(symbol).collect()
+    parts.iter().map(&mut symbol).collect()
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use laxity_model::{JobId, Nanos, text::printable};
-use laxity_trace::why::{self, Account, AccountRow, Line, Part, Wanted, explain, job_name, wanted, worst};
+use laxity_trace::why::{self, Account, AccountRow, Blame, Line, Part, Wanted, explain, job_name, wanted, worst};
 use laxity_trace::{Origin, Record, TraceHeader};
 use serde::Serialize;
 
@@ -200,20 +200,42 @@ fn table(header: &TraceHeader, account: &Account, line: &Line, unit: TimeUnit) -
         .group("share", &["%"])
         .group("pieces", &["count", &format!("longest, {}", unit.name)]);
     let whole = u128::from(account.time().0);
-    for (Part { blame, time, pieces, longest }, symbol) in &line.symbols {
+    for (Part { blame, time, pieces, longest }, symbol, which) in rows(header, line) {
         table.row(vec![
             symbol.to_string().into(),
             blame.what(header.origin).into(),
-            crate::table::cut(&blame.which(header), NAME_WIDTH_MAX).into(),
-            unit.show(*time).into(),
+            crate::table::cut(&which, NAME_WIDTH_MAX).into(),
+            unit.show(time).into(),
             percent(u128::from(time.0), whole).into(),
             pieces.to_string().into(),
-            unit.show(*longest).into(),
+            unit.show(longest).into(),
         ]);
     }
     let total = if account.completed { "response time" } else { "so far" };
     table.total(vec!["".into(), total.into(), "".into(), unit.show(account.time()).into(), "100.00".into()]);
     table
+}
+
+/// The parts, their symbols and names, the largest first; threads of the machine that have no letter of their own together:
+/// there may be hundreds. JSON and `--pieces` have each.
+fn rows(header: &TraceHeader, line: &Line) -> Vec<(Part, char, String)> {
+    let is_rest = |&&(part, symbol): &&(Part, char)| symbol == '*' && matches!(part.blame, Blame::Outside(_));
+    let rest: Vec<Part> = line.symbols.iter().filter(is_rest).map(|&(part, _)| part).collect();
+    let mut rows: Vec<(Part, char, String)> = Vec::new();
+    for &(part, symbol) in line.symbols.iter().filter(|named| rest.len() < 2 || !is_rest(named)) {
+        rows.push((part, symbol, part.blame.which(header)));
+    }
+    if let [first, _, ..] = rest[..] {
+        let together = Part {
+            blame: first.blame,
+            time: Nanos(rest.iter().map(|part| part.time.0).sum()),
+            pieces: rest.iter().map(|part| part.pieces).sum(),
+            longest: rest.iter().map(|part| part.longest).max().unwrap_or_default(),
+        };
+        rows.push((together, '*', format!("{} have it", counted(rest.len() as u64, "other thread"))));
+        rows.sort_by_key(|(part, ..)| std::cmp::Reverse(part.time));
+    }
+    rows
 }
 
 fn list(header: &TraceHeader, account: &Account, unit: TimeUnit) -> Table {
