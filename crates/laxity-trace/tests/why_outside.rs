@@ -98,20 +98,18 @@ fn other_threads_and_interrupts_of_the_machine_are_named() {
 }
 
 /// ```text
-///   0        12 13
-///   k0 to k11 C      each of the threads for a unit of time
+///   cpu0   0 1 2 3 4 5 6 7 8 9 10 11 C      each number a thread that takes the CPU from C for a unit of time
 /// ```
 #[test]
 fn of_many_threads_those_that_took_less_share_a_sign() {
     let header = TraceHeader { origin: Origin::Live, ..header() };
     let by = |number| Some(Outsider { kind: OutsiderKind::Thread, number });
     let outside = |at: u64, by| (at, Event::Outside { cpu: CpuId(0), by });
-    let mut events: Vec<(u64, Event)> = (0..12).map(|number| outside(u64::from(number), by(number))).collect();
-    events.insert(1, (0, release(C, 40)));
-    let ends = [outside(12, None), (12, ready(C)), (12, dispatch(0, C)), (13, complete(0, C)), (13, Event::End)];
-    events.extend(ends);
+    let mut events = vec![(0, release(C, 40)), (0, ready(C)), (0, dispatch(0, C))];
+    events.extend((0..12).map(|number| outside(u64::from(number), by(number))));
+    events.extend([outside(12, None), (13, complete(0, C)), (13, Event::End)]);
     let account = account(&header, &events, C);
-    assert_eq!(account.parts().len(), 13, "each is known");
+    assert_eq!(account.parts().len(), 13, "each is known: {:?}", told(&header, &account));
     let line = line(&account, 13);
     assert_eq!(line.cells, "ABCDEFGH****█");
     assert_eq!(line.symbols.iter().filter(|&&(_, symbol)| symbol == '*').count(), 4);

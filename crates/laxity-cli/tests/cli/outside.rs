@@ -95,8 +95,10 @@ fn a_thread_that_takes_the_cpu_is_named_by_why_and_in_tables_with_its_time() {
     let threads = &ran["outside"][0]["threads"];
     assert!(threads["total_ns"].as_u64().expect("a time") >= computed - computed / 10, "{} of {computed}", threads);
 
-    let (code, out, err) = run(["trace", &trace, "export", "--table", "intervals", "--format", "csv"]);
+    let table = path("intervals.csv");
+    let (code, _, err) = run(["trace", &trace, "export", "--table", "intervals", "-o", &table]);
     assert_eq!(code, 0, "{err}");
+    let out = fs::read_to_string(&table).expect("a table");
     let names: Vec<&str> = out.lines().next().expect("names of columns").split(',').collect();
     let column = |name| names.iter().position(|other| *other == name).expect("a column");
     let (activity, outsider, time) = (column("activity"), column("outsider"), column("duration_ns"));

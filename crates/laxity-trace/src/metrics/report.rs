@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use super::devices::has_devices;
 use super::{
     ChainSummary, CpuSummary, EngineSummary, GraphSummary, InterruptSummary, InversionSummary, JobSummary,
-    MachineSummary, MemorySummary, Summary, TaskSummary,
+    MachineSummary, MemorySummary, OutsideSummary, StolenSummary, Summary, TaskSummary,
 };
 use crate::{TaskInfo, TraceHeader};
 
@@ -43,6 +43,10 @@ pub struct Report<'a> {
     chains: &'a [ChainSummary],
     #[serde(skip_serializing_if = "Option::is_none")]
     memory: Option<&'a MemorySummary>,
+    #[serde(skip_serializing_if = "slice_is_empty")]
+    stolen: &'a [StolenSummary],
+    #[serde(skip_serializing_if = "slice_is_empty")]
+    outside: &'a [OutsideSummary],
 }
 
 /// How GPUs are shared and where bottom halves run; only where something interrupts.
@@ -107,6 +111,8 @@ impl<'a> Report<'a> {
             graphs: &summary.graphs,
             chains: &summary.chains,
             memory: summary.memory.as_ref(),
+            stolen: &summary.stolen,
+            outside: &summary.outside,
         }
     }
 }
