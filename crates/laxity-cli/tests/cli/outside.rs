@@ -50,7 +50,7 @@ fn blamed(out: &str, thread: &str) -> (usize, u64) {
     let parts = jobs.flat_map(|job| job["parts"].as_array().expect("parts"));
     let wanted = format!("thread {thread} (");
     let is_thief = |part: &&Value| {
-        part["cause"] == "other_thread" && part["description"].as_str().is_some_and(|text| text.starts_with(&wanted))
+        part["cause"] == "other_thread" && part["description"].as_str().is_some_and(|text| text.contains(&wanted))
     };
     let times: Vec<u64> = parts.filter(is_thief).filter_map(|part| part["time_ns"].as_u64()).collect();
     (times.len(), times.iter().sum())
