@@ -135,7 +135,7 @@ impl Follower {
         Follower { cpu, thread: None, handlings: Vec::new(), told: None, has_begun: false, lost: 0 }
     }
 
-    /// Takes a record of the CPU. What changes from `begin` on goes to `tell`.
+    /// Takes a record of the CPU. Each change from `begin` on goes to `tell`.
     fn follow(
         &mut self,
         at: Instant,

@@ -57,7 +57,7 @@ pub struct Summary {
 pub struct OutsideSummary {
     /// Which CPU.
     pub cpu: CpuId,
-    /// Other threads of the machine. What interrupts cut in two counts twice.
+    /// Other threads of the machine. A time that interrupts cut in two counts twice.
     pub threads: OutsideUse,
     /// Interrupts, soft ones too.
     pub interrupts: OutsideUse,
