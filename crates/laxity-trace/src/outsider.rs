@@ -70,7 +70,7 @@ impl ShortName {
         Some(ShortName(name))
     }
 
-    /// The pieces of `name`, which make it when put together; at least one. What is NUL is left out.
+    /// The pieces of `name`, which make it when put together; at least one. NUL characters are left out.
     pub fn pieces(name: &str) -> Vec<ShortName> {
         let mut pieces = vec![String::new()];
         for letter in name.chars().filter(|&letter| letter != '\0') {
