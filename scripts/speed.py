@@ -31,7 +31,12 @@ FIGURES = [
     ("graph", "ring64_per_s", "messages of 64 B a second through an edge", "{:,.0f}"),
     ("graph", "zero_copy_1MiB_ratio", "a message of 1 MiB, against one of 64 B", "{:.2f} times"),
     ("sched", "release_ratio_fifo", "Laxity's scheduler: release to instruction, against SCHED_FIFO", "{:.2f} times"),
-    ("sched", "preemption_ratio_fifo", "a preemption by it, from the last instruction to the first, the same", "{:.2f} times"),
+    (
+        "sched",
+        "preemption_ratio_fifo",
+        "a preemption by it, from the last instruction to the first, the same",
+        "{:.2f} times",
+    ),
     ("sched", "decision_us", "a decision of it, before system calls carry it out", "{:.1f} µs"),
     ("bandwidth", "lock_ns", "an uncontended bandwidth lock and unlock", "{:,.0f} ns"),
     ("bandwidth", "stop_us", "from a budget used up to the CPU's standstill, median", "{:,.0f} µs"),
