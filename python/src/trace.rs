@@ -15,7 +15,7 @@ use laxity_trace::metrics::{Report, measure};
 use laxity_trace::perfetto::{self, ExportError};
 use laxity_trace::table;
 use laxity_trace::table::arrow::{ArrowError, batch};
-use laxity_trace::{Origin, Record, Sink, TraceHeader};
+use laxity_trace::{Record, Sink, TraceHeader};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -168,11 +168,15 @@ impl PyTrace {
     /// Columns, null where they do not apply: at_ns (int64), event (dictionary of string: release, ready, link,
     /// dispatch, preempt, suspend, resume, complete, non_preemptive_begin, non_preemptive_end, overhead, lock_wait,
     /// cache_delay, ipi, engine_begin, engine_end, interrupt, bottom_half_begin, bottom_half_end, serve, request, grant,
-    /// unlock, withdraw, priority, produce, consume, spin_begin, spin_end, replenish, end), cpu, to_cpu (uint16), task
-    /// (uint32), task_name (dictionary), job (uint32), deadline_ns (int64), kind (dictionary: which overhead),
-    /// duration_ns (int64), gpu (uint16), engine (dictionary: EE, CE0, CE1), device, lock, replica (uint16), owner
-    /// (dictionary, `task.job`: on whose behalf an interrupt is handled), edge, tokens (uint32), level (uint64: the
-    /// effective priority), of_task (uint32: whose priority that is), operation (dictionary: its name, of a program's).
+    /// unlock, withdraw, priority, produce, consume, spin_begin, spin_end, replenish, throttle, unthrottle, regulate,
+    /// read, engine_rate, engine_operation, stolen, outside, outsider_name, outsider_thread, outsiders_lost, end), cpu,
+    /// to_cpu (uint16), task (uint32), task_name (dictionary), job (uint32), deadline_ns (int64), kind (dictionary: which
+    /// overhead; of an outsider: thread, interrupt, soft_interrupt), duration_ns (int64), gpu (uint16), engine
+    /// (dictionary: EE, CE0, CE1), device, lock, replica (uint16), owner (dictionary, `task.job`: on whose behalf an
+    /// interrupt is handled), edge, tokens (uint32), level (uint64: the effective priority; of outsiders_lost: records
+    /// that Linux dropped), of_task (uint32: whose priority that is), operation (dictionary: its name, of a program's),
+    /// outsider (dictionary: the name of the thread that is no task, or of the interrupt), thread (uint32: the number of
+    /// that thread in Linux).
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.table(py, |header, records| Ok(batch(header, &table::events(header, records).collect::<Vec<_>>())?))
     }
@@ -180,12 +184,15 @@ impl PyTrace {
     /// What filled the time of CPUs and jobs as a `pyarrow.Table`, one row an interval, ordered by beginning.
     ///
     /// Columns, null where they do not apply: from_ns, to_ns, duration_ns (int64), activity (dictionary of string:
-    /// execution, suspension, non_preemptive, lock_wait (for the scheduler's lock), bottom_half, spinning, throttled, stolen
-    /// (the CPU, from all threads), operation, awaiting_lock, critical_section, inheritance, or the name of an overhead), cpu (uint16), task (uint32), task_name
+    /// execution, suspension, non_preemptive, lock_wait (for the scheduler's lock), bottom_half, spinning, throttled,
+    /// stolen (the CPU, from all threads), outside (the CPU has a thread that is no task, or an interrupt), operation,
+    /// awaiting_lock, critical_section, inheritance, or the name of an overhead), cpu (uint16), task (uint32), task_name
     /// (dictionary), job (uint32), begin (dictionary: first, again, migrated, after_overhead, after_spinning), stop
     /// (dictionary: overhead, spinning, preempted, suspended, completed, trace_ended), migrated_from_cpu, gpu (uint16),
     /// engine (dictionary), device, lock, replica (uint16), owner (dictionary, `task.job`: on whose behalf an interrupt
-    /// is handled), level (uint64), of_task (uint32), operation (dictionary: its name, of a program's).
+    /// is handled), level (uint64), of_task (uint32), operation (dictionary: its name, of a program's), kind (dictionary,
+    /// of outside: thread, interrupt, soft_interrupt), outsider (dictionary: the name of the thread or interrupt), thread
+    /// (uint32: its number in Linux).
     fn intervals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.table(py, |header, records| Ok(batch(header, &table::intervals(header, records)?)?))
     }
@@ -193,16 +200,16 @@ impl PyTrace {
     /// What is wrong with the schedule: whether it is legal (jobs are sequential, run on one CPU at a time and no longer
     /// than their worst case, ...) and whether it follows the scheduler that it names.
     ///
-    /// Live traces are not held against a scheduler, as Linux has its own. A missed deadline is nothing illegal and
+    /// A live trace is held against a scheduler only where that is Laxity's own: otherwise Linux scheduled it. A missed deadline is nothing illegal and
     /// listed only with `deadlines`. Of a hopeless trace each of the checkers lists its first 1,000 violations.
     #[pyo3(signature = (*, deadlines=false))]
     fn check(&self, py: Python<'_>, deadlines: bool) -> Vec<PyViolation> {
         let (header, records) = (&self.header, &self.records);
-        let is_simulated = header.origin == Origin::Simulated;
+        let follows = header.follows_scheduler();
         let reports: [(&str, check::Report); 3] = py.detach(|| {
             [
                 ("legality", check::legality(header, records, |_| None)),
-                ("policy", if is_simulated { check::policy(header, records) } else { check::Report::default() }),
+                ("policy", if follows { check::policy(header, records) } else { check::Report::default() }),
                 ("deadlines", if deadlines { check::deadlines(header, records) } else { check::Report::default() }),
             ]
         });

@@ -301,13 +301,17 @@ impl DeviceId {
 }
 
 impl TraceHeader {
-    /// What decided which job runs where, in a word: the scheduler, or Linux if the trace is live and has no links: then
-    /// the header names a scheduler only because its jobs have that scheduler's deadlines.
+    /// Whether the scheduler that the header names decided which job runs where. If not, Linux did: the trace is live and
+    /// has no links, and the header names a scheduler only because its jobs have that scheduler's deadlines.
+    pub fn follows_scheduler(&self) -> bool {
+        self.origin == Origin::Simulated || self.is_linked
+    }
+
+    /// What decided which job runs where, in a word: the scheduler, or Linux; see [`TraceHeader::follows_scheduler`].
     pub fn scheduled_by(&self) -> String {
-        match self.origin {
-            Origin::Simulated => self.scheduler.to_string(),
-            Origin::Live if self.is_linked => self.scheduler.to_string(),
-            Origin::Live => format!("scheduled by {}", self.linux_class.map_or("Linux", LinuxClass::name)),
+        match self.follows_scheduler() {
+            true => self.scheduler.to_string(),
+            false => format!("scheduled by {}", self.linux_class.map_or("Linux", LinuxClass::name)),
         }
     }
 

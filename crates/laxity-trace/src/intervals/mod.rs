@@ -190,8 +190,8 @@ impl Interval {
 }
 
 impl Activity {
-    /// The name in tables: `execution`, the overhead's name, `lock_wait`, `bottom_half`, `spinning`, `throttled`, `stolen`, `outside`,
-    /// `operation`, `suspension`, `non_preemptive`, `awaiting_lock`, `critical_section`, `inheritance`.
+    /// The name in tables: `execution`, the name of the overhead, `lock_wait`, `bottom_half`, `spinning`, `throttled`,
+    /// `stolen`, `outside`, `operation`, `suspension`, `non_preemptive`, `awaiting_lock`, `critical_section`, `inheritance`.
     pub const fn name(&self) -> &'static str {
         match self {
             Activity::Execution { .. } => "execution",

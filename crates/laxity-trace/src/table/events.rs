@@ -55,7 +55,8 @@ pub struct EventRow<'a> {
     pub of_task: Option<u32>,
     /// The name of the operation on the engine, where the trace has names.
     pub operation: Option<&'a str>,
-    /// The name of the thread that is no task, or of the interrupt; `kind` says which: `thread`, `interrupt`, `soft_interrupt`.
+    /// The name of the thread that is no task, or of the interrupt; `kind` says which: `thread`, `interrupt`,
+    /// `soft_interrupt`.
     pub outsider: Option<&'a str>,
     /// The number of that thread in Linux.
     pub thread: Option<u32>,

@@ -8,7 +8,7 @@ use super::draft::{After, Draft, Life};
 use super::{Account, Cause, Standing};
 use crate::intervals::{TrackError, admit};
 use crate::replay::{Change, Replay, Running, occupies_cpu};
-use crate::{Event, Origin, Record, TaskKind, TraceHeader};
+use crate::{Event, Record, TaskKind, TraceHeader};
 
 /// Of each CPU so many times are kept that it was stolen, or that something had it that is no task: a job that was to be released
 /// or woken up meanwhile says only later that this was its CPU.
@@ -222,7 +222,7 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
 
     /// Whether Linux schedules: then the trace says when a job goes on, and not since when it could.
     fn is_linux(&self) -> bool {
-        self.header.origin == Origin::Live && !self.header.is_linked
+        !self.header.follows_scheduler()
     }
 
     /// What `job`, which has `cpu`, does.

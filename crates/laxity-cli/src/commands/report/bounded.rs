@@ -20,7 +20,7 @@ pub fn unbounded(proven: &TraceHeader, seen: &TraceHeader) -> Option<String> {
     if seen.arbitration != proven.arbitration {
         return Some(format!("its GPUs are shared by \"{}\"", seen.arbitration));
     }
-    if seen.origin == Origin::Simulated || seen.is_linked {
+    if seen.follows_scheduler() {
         return None;
     }
     match seen.linux_class {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use laxity_trace::TraceHeader;
 use laxity_trace::check::{DeadlineCheck, LegalityCheck, PolicyCheck, Report};
-use laxity_trace::{Origin, TraceHeader};
 
 use super::read::Source;
 use crate::error::CliError;
@@ -17,8 +17,9 @@ use crate::style::{BAD, GOOD, RESET};
 ///
 /// Checks that it is a legal schedule at all (one job a CPU, one CPU a job, nothing before its release, jobs of a task
 /// in order, no more execution than the worst case; each lock, engine and stack with one holder, grants in the lock's
-/// order, no interrupt thread beside its owner under klmirqd, no token of a graph lost), that a simulated one follows the scheduler it names (the most urgent jobs run,
-/// no CPU idles while one waits), and that deadlines were met.
+/// order, no interrupt thread beside its owner under klmirqd, no token of a graph lost), that it follows the scheduler it
+/// names (the most urgent jobs run, no CPU idles while one waits) unless Linux scheduled it live, and that deadlines were
+/// met.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity trace car.lxt check
@@ -40,8 +41,7 @@ pub fn run(file: &Path, arguments: &Arguments, output: &mut Output) -> Result<()
     let source = Source::open(file)?;
     let header = source.header().clone();
     let mut legality = LegalityCheck::new(&header);
-    // A live schedule without links is Linux's: it claims to follow no policy.
-    let mut policy = (header.origin == Origin::Simulated || header.is_linked).then(|| PolicyCheck::new(&header));
+    let mut policy = header.follows_scheduler().then(|| PolicyCheck::new(&header));
     let mut deadlines = (!arguments.ignore_deadlines).then(|| DeadlineCheck::new(&header));
     let ending = source.stream(&mut (&mut legality, (&mut policy, &mut deadlines)));
     output.line(format_args!(
