@@ -255,6 +255,17 @@ enum laxity_rule {
     LAXITY_RULE_GIVEN = 3,
 };
 
+// What happens to a job that has used up the budget of its task.
+enum laxity_server {
+    // It waits for the budget of the next period (a hard constant bandwidth server). Code that goes on meanwhile is below
+    // all real-time threads.
+    LAXITY_SERVER_CBS_HARD = 0,
+    // It goes on, due a period later (a soft constant bandwidth server): for LAXITY_RULE_EDF.
+    LAXITY_SERVER_CBS_SOFT = 1,
+    // It waits until what it used first comes back, a period after its use began (a sporadic server).
+    LAXITY_SERVER_SPORADIC = 2,
+};
+
 // How the soft GPU's threads that work on behalf of others are scheduled.
 enum laxity_service {
     // With the highest priority of those threads of this process that hold a token of the GPU; without an arbitration,
@@ -511,8 +522,10 @@ struct laxity_task_parameters {
     uint64_t deadline_ns;
     // The most that a job takes; 0: not known.
     uint64_t wcet_ns;
-    // What a job may take; 0: nothing is said.
+    // What jobs may take in each period, which is enforced; 0: as much as they need.
     uint64_t budget_ns;
+    // One of enum laxity_server: what happens to a job that has used up the budget.
+    uint32_t server;
 };
 
 // A job of a task. Times are those of CLOCK_MONOTONIC.

@@ -10,7 +10,7 @@
 use std::ffi::c_char;
 use std::rc::Rc;
 
-use laxity_model::{Instant, LockId, Nanos};
+use laxity_model::{Instant, LockId, Nanos, ServerKind};
 use laxity_sched::{Job, LockRequest, Parameters, Task};
 
 use crate::error::{CallError, Error, answer, laxity_result};
@@ -39,8 +39,23 @@ pub struct laxity_task_parameters {
     deadline_ns: u64,
     /// The most that a job takes; 0: not known.
     wcet_ns: u64,
-    /// What a job may take; 0: nothing is said.
+    /// What jobs may take in each period, which is enforced; 0: as much as they need.
     budget_ns: u64,
+    /// One of enum laxity_server: what happens to a job that has used up the budget.
+    server: u32,
+}
+
+/// What happens to a job that has used up the budget of its task.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum laxity_server {
+    /// It waits for the budget of the next period (a hard constant bandwidth server). Code that goes on meanwhile is below
+    /// all real-time threads.
+    LAXITY_SERVER_CBS_HARD = 0,
+    /// It goes on, due a period later (a soft constant bandwidth server): for LAXITY_RULE_EDF.
+    LAXITY_SERVER_CBS_SOFT = 1,
+    /// It waits until what it used first comes back, a period after its use began (a sporadic server).
+    LAXITY_SERVER_SPORADIC = 2,
 }
 
 /// A job of a task. Times are those of CLOCK_MONOTONIC.
@@ -75,12 +90,20 @@ impl laxity_task_parameters {
         // SAFETY: as the caller promises.
         let name = unsafe { text(self.name, "name") }?;
         let or = |span: u64| (span != 0).then_some(Nanos(span));
+        const SERVERS: [(laxity_server, ServerKind); 3] = [
+            (laxity_server::LAXITY_SERVER_CBS_HARD, ServerKind::CbsHard),
+            (laxity_server::LAXITY_SERVER_CBS_SOFT, ServerKind::CbsSoft),
+            (laxity_server::LAXITY_SERVER_SPORADIC, ServerKind::Sporadic),
+        ];
+        let unknown = || CallError::Value { argument: "server", value: self.server, of: "enum laxity_server" };
+        let server = SERVERS.iter().find(|(number, _)| *number as u32 == self.server).ok_or_else(unknown)?.1;
         let periodic = Parameters::periodic(name, Nanos(self.period_ns));
         Ok(Parameters {
             cluster: self.cluster as usize,
             deadline: or(self.deadline_ns).unwrap_or(periodic.period),
             wcet: Nanos(self.wcet_ns),
             budget: or(self.budget_ns),
+            server: or(self.budget_ns).map(|_| server),
             priority: Some(self.priority),
             ..periodic
         })

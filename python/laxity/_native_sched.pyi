@@ -46,6 +46,8 @@ class System:
         period: str,
         deadline: str | None = None,
         wcet: str | None = None,
+        budget: str | None = None,
+        server: Literal["cbs_hard", "cbs_soft", "sporadic"] = "cbs_hard",
         cluster: int = 0,
         priority: int | None = None,
     ) -> Task: ...

@@ -100,6 +100,18 @@ def test_a_section_keeps_the_cpu_from_an_earlier_deadline(robot):
     assert order == ["patient", "urgent"]
 
 
+def test_a_job_that_uses_up_its_budget_waits_for_the_next_one(robot):
+    with robot.task("greedy", period="100 ms", budget="20 ms") as task:
+        job = task.wait_for_next_job()
+        end = time.thread_time() + 0.05
+        while time.thread_time() < end:
+            pass
+        task.complete()
+        assert time.monotonic_ns() >= job.release_ns + 200_000_000, "the third budget is that of 200 ms"
+        assert task.job == job
+    assert robot.snapshot().num_rows == 0
+
+
 def test_the_holder_of_a_lock_inherits_the_deadline_of_the_job_that_waits(folder, robot):
     robot.close()
     locks = [sched.Lock.queue(order="fifo"), sched.Lock.tokens(gpus=2)]
@@ -160,6 +172,10 @@ def test_what_cannot_be_is_refused_with_the_way_out(robot, folder):
         sched.look("robots", directory=folder)
     with pytest.raises(sched.ConfigError, match="cluster 3 is not one of the system's 1"):
         robot.task("t", period="1 ms", cluster=3)
+    with pytest.raises(ValueError, match='server="cbs" is unknown; write "cbs_hard", "cbs_soft" or "sporadic"'):
+        robot.task("t", period="1 ms", budget="1 ms", server="cbs")
+    with pytest.raises(sched.ConfigError, match="server budget 2 ms in period 1 ms"):
+        robot.task("t", period="1 ms", budget="2 ms")
     assert sched.names(directory=folder) == ["robot"]
 
 

@@ -39,7 +39,9 @@ static void what_cannot_be_a_task_is_refused(struct laxity_system *system)
 {
     const struct laxity_task_parameters unnamed = { .period_ns = 1 }, empty = { .name = "", .period_ns = 1 },
                                         no_period = { .name = "t" },
-                                        elsewhere = { .name = "t", .cluster = 3, .period_ns = 1 };
+                                        elsewhere = { .name = "t", .cluster = 3, .period_ns = 1 },
+                                        odd = { .name = "t", .period_ns = 1, .server = 3 },
+                                        greedy = { .name = "t", .period_ns = 1 * MS, .budget_ns = 2 * MS };
     struct laxity_task *task = (void *)8;
 
     EXPECT(laxity_task_begin(system, NULL, &task) == LAXITY_ERROR_NULL);
@@ -49,6 +51,10 @@ static void what_cannot_be_a_task_is_refused(struct laxity_system *system)
     EXPECT(laxity_task_begin(system, &no_period, &task) == LAXITY_ERROR_CONFIG);
     EXPECT(laxity_task_begin(system, &elsewhere, &task) == LAXITY_ERROR_CONFIG);
     EXPECT(strstr(laxity_last_error()->message, "cluster 3 is not one of the system's 1"));
+    EXPECT(laxity_task_begin(system, &odd, &task) == LAXITY_ERROR_VALUE);
+    EXPECT(strstr(laxity_last_error()->message, "enum laxity_server"));
+    EXPECT(laxity_task_begin(system, &greedy, &task) == LAXITY_ERROR_CONFIG);
+    EXPECT(strstr(laxity_last_error()->message, "server budget 2 ms in period 1 ms"));
     EXPECT(laxity_task_begin((void *)&each_second, &each_second, &task) == LAXITY_ERROR_HANDLE);
     OK(laxity_task_release(&task));
 }
@@ -210,6 +216,34 @@ static void jobs_follow_each_other_a_period_apart(struct laxity_system *system)
     OK(laxity_task_release(&task)); // and with it the job
 }
 
+// 100 ms of CPU time by 20 ms in 100 ms: the fifth budget comes 400 ms after the release.
+static void a_job_waits_for_its_budgets_whatever_it_calls(struct laxity_system *system)
+{
+    const struct laxity_task_parameters parameters = {
+        .name = "greedy", .period_ns = 100 * MS, .budget_ns = 20 * MS, .server = LAXITY_SERVER_CBS_HARD
+    };
+    struct laxity_task *task;
+    struct laxity_task_job job, same;
+    struct timespec used;
+
+    OK(laxity_task_begin(system, &parameters, &task));
+    OK(laxity_task_wait(task, &job));
+    for (int part = 0; part < 10; part++) {
+        OK(laxity_task_suspend(task));
+        OK(laxity_task_resume(task));
+        EXPECT(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0);
+        const uint64_t end = (uint64_t)used.tv_sec * 1000 * MS + (uint64_t)used.tv_nsec + 10 * MS;
+        do
+            EXPECT(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0);
+        while ((uint64_t)used.tv_sec * 1000 * MS + (uint64_t)used.tv_nsec < end);
+    }
+    OK(laxity_task_complete(task));
+    EXPECT(now_ns() >= job.release_ns + 400 * MS);
+    OK(laxity_task_get_job(task, &same));
+    EXPECT(memcmp(&job, &same, sizeof(job)) == 0);
+    OK(laxity_task_release(&task));
+}
+
 int main(int argc, char **argv)
 {
     const struct laxity_lock_config locks[] = {
@@ -239,6 +273,7 @@ int main(int argc, char **argv)
         what_cannot_be_a_task_is_refused(system);
         calls_have_an_order(system);
         jobs_follow_each_other_a_period_apart(system);
+        a_job_waits_for_its_budgets_whatever_it_calls(system);
         a_lock_is_granted_when_it_is_unlocked(system);
         puts("ok");
     }

@@ -57,6 +57,9 @@ pub enum ServerKind {
 }
 
 impl ServerKind {
+    /// All kinds.
+    pub const ALL: [ServerKind; 3] = [ServerKind::CbsHard, ServerKind::CbsSoft, ServerKind::Sporadic];
+
     /// The name in files and tables.
     pub const fn name(self) -> &'static str {
         match self {

@@ -41,7 +41,7 @@ pub use locks::{Locks, Pool};
 pub use op::{EngineKind, EngineTarget, GpuChoice, Op, Operation, OperationTime};
 pub use plan::Plan;
 pub use releases::{Irregular, NextRelease, Release, ReleasePattern, Releases};
-pub use servers::{ServerLevel, ServerPlan};
+pub use servers::ServerPlan;
 pub use tasks::{ReleasedBy, TaskPlan};
 pub use threads::{Callbacks, Threads};
 pub use unsupported::UnsupportedFeatures;

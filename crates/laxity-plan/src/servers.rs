@@ -1,8 +1,8 @@
 //! Which tasks and interrupt threads are bandwidth servers.
 
-use laxity_model::{Device, InterruptHandling, Nanos, Server, ServerKind, Task, TaskId, TaskServer, Workload};
+use laxity_model::{Device, InterruptHandling, Nanos, Server, Task, TaskId, TaskServer, Workload};
 use laxity_policy::cpu::Ranking;
-use laxity_policy::server::{Config, Kind};
+use laxity_policy::server::{Config, ServerLevel};
 use laxity_trace::ServerInfo;
 use serde::{Deserialize, Serialize};
 
@@ -17,25 +17,6 @@ pub struct ServerPlan {
     pub level: ServerLevel,
 }
 
-/// The level at which a server competes.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub enum ServerLevel {
-    /// Under fixed priorities.
-    Fixed(u64),
-    /// That of its deadline, which is a period after its budget began. A task whose relative deadline is another keeps
-    /// that.
-    Deadline {
-        /// The server's period.
-        period: Nanos,
-        /// The relative deadline of its task.
-        relative: Nanos,
-    },
-}
-
-/// Replenishments of a sporadic server that may be pending: as many as keep interrupts that come one by one apart, and
-/// more than POSIX guarantees (`_POSIX_SS_REPL_MAX`, 4).
-const REPLENISHMENTS: u16 = 32;
-
 /// The servers of threads as tasks, for their ranks: they follow the tasks of the workload.
 pub(crate) fn as_tasks(workload: &Workload) -> Vec<Task> {
     let task = |(device, server): (&Device, Server)| Task {
@@ -49,7 +30,7 @@ pub(crate) fn as_tasks(workload: &Workload) -> Vec<Task> {
 pub(crate) fn of_task(index: usize, task: &Task, ranking: &Ranking) -> Option<ServerPlan> {
     let TaskServer { kind, budget, .. } = task.server?;
     let (period, deadline) = task.ranked_by();
-    let config = Config { budget, period, kind: self::kind(kind) };
+    let config = Config { budget, period, kind: kind.into() };
     Some(ServerPlan { config, level: level(ranking, index, period, deadline) })
 }
 
@@ -81,15 +62,7 @@ fn served(workload: &Workload) -> impl Iterator<Item = (usize, &Device, Server)>
 }
 
 fn config(server: Server) -> Config {
-    Config { budget: server.budget, period: server.period, kind: kind(server.kind) }
-}
-
-fn kind(kind: ServerKind) -> Kind {
-    match kind {
-        ServerKind::CbsHard => Kind::HardCbs,
-        ServerKind::CbsSoft => Kind::SoftCbs,
-        ServerKind::Sporadic => Kind::Sporadic { replenishments: REPLENISHMENTS },
-    }
+    Config { budget: server.budget, period: server.period, kind: server.kind.into() }
 }
 
 /// The level of the server that is number `index` in `ranking`.

@@ -24,7 +24,7 @@ use crate::task::{Task, TaskError};
 /// Acts for the job of a task. The two take turns: while this acts, the thread of the task does nothing with its
 /// [`Task`], and its job is neither suspended by itself nor complete.
 #[derive(Clone, Debug)]
-pub struct Delegate {
+pub(crate) struct Delegate {
     membership: Arc<Membership>,
     task: TaskId,
     name: String,
@@ -34,7 +34,7 @@ pub struct Delegate {
 
 impl Task {
     /// What another thread of this process acts with for this task, until the task ends.
-    pub fn delegate(&self) -> Delegate {
+    pub(crate) fn delegate(&self) -> Delegate {
         let (shared, parameters) = (self.shared(), self.parameters());
         Delegate {
             membership: self.membership.clone(),
@@ -121,8 +121,13 @@ impl Delegate {
         Ok(changed.map(drop)?)
     }
 
+    /// Whether this is the process of the task, not one forked from it.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.membership.is_ours()
+    }
+
     /// That the task has ended.
-    pub fn no_task(&self) -> TaskError {
+    pub(crate) fn no_task(&self) -> TaskError {
         TaskError::NotAttached { task: self.name.clone() }
     }
 
@@ -131,7 +136,7 @@ impl Delegate {
     }
 
     fn check(&self) -> Result<(), TaskError> {
-        let is_ours = self.membership.is_ours();
+        let is_ours = self.is_ours();
         let thread = self.shared().own_threads[self.task.index()].load(Ordering::Relaxed);
         let is_task = is_ours && thread == self.thread && !self.shared().has_ended(self.task);
         if is_task { Ok(()) } else { Err(self.no_task()) }

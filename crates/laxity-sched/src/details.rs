@@ -34,7 +34,9 @@ impl ErrorDetails for BeginError {
             | BeginError::Cluster { .. }
             | BeginError::Zero { .. }
             | BeginError::Short { .. }
-            | BeginError::Deadline { .. } => ErrorCode::Config,
+            | BeginError::Deadline { .. }
+            | BeginError::NoBudget { .. }
+            | BeginError::Server { .. } => ErrorCode::Config,
             BeginError::Full { .. } | BeginError::Taken { .. } => ErrorCode::Full,
             BeginError::Refused { .. } => ErrorCode::System,
             BeginError::NotAttached => ErrorCode::Forked,

@@ -31,11 +31,13 @@ mod program;
 mod registration;
 mod registry;
 mod sections;
+mod served;
 mod service;
 mod shared;
 mod snapshot;
 mod state_lock;
 mod step;
+mod supervisor;
 mod system;
 mod task;
 
@@ -48,7 +50,6 @@ mod simulation;
 
 pub use config::{BASE_PRIORITY, CLUSTERS_MAX, Carry, Config, ConfigError, LOCKS_MAX, Rule, TASKS_MAX, parse_clusters};
 pub use decision::{Carried, Change, Decision, Grant, Link, Watch};
-pub use delegate::Delegate;
 /// What a lock of a system is.
 pub use laxity_policy::lock::{Config as LockConfig, Progress as LockProgress};
 pub use layout::NAME_MAX;
@@ -58,5 +59,6 @@ pub use registry::{Registry, RegistryError, SystemError};
 pub use service::{ABOVE_ALL, BELOW_ALL, Service, Urgency};
 pub use snapshot::{Snapshot, TaskSnapshot, TaskState};
 pub use state_lock::StateError;
+pub use supervisor::{Ledger, Returned, Supervisor, Throttling};
 pub use system::{BeginError, System};
 pub use task::{Job, Parameters, Task, TaskError};

@@ -41,6 +41,10 @@ impl Task {
     /// # Errors
     /// [`TaskError`]; there must be a job that is not suspended and does not hold the lock.
     pub fn lock(&self, request: LockRequest, watch: &mut impl Watch) -> Result<ReplicaId, TaskError> {
+        self.charged(|| self.lock_now(request, watch))
+    }
+
+    fn lock_now(&self, request: LockRequest, watch: &mut impl Watch) -> Result<ReplicaId, TaskError> {
         self.expect(Phase::Pending, "a lock", "a job that is not suspended", "wait for one first")?;
         let (shared, task, lock) = (self.shared(), self.id(), request.lock);
         let LockRequest { length, only, .. } = request;
@@ -91,7 +95,7 @@ impl Task {
     /// [`TaskError`]; its job must hold the lock and not be suspended.
     pub fn unlock(&self, lock: LockId, watch: &mut impl Watch) -> Result<(), TaskError> {
         self.expect(Phase::Pending, "an unlock", "a job that is not suspended", "wait for one first")?;
-        self.change_locks(watch, |locks| self.give_up(lock, locks)).map(drop)
+        self.charged(|| self.change_locks(watch, |locks| self.give_up(lock, locks)).map(drop))
     }
 
     /// Unlocks `lock`, the only one that the job holds, and completes the job by the same decision: the job is not preempted
@@ -100,6 +104,10 @@ impl Task {
     /// # Errors
     /// [`TaskError`]; its job must hold the lock and no other, and not be suspended.
     pub fn unlock_and_complete(&self, lock: LockId, watch: &mut impl Watch) -> Result<(), TaskError> {
+        self.charged(|| self.unlock_and_complete_now(lock, watch))
+    }
+
+    fn unlock_and_complete_now(&self, lock: LockId, watch: &mut impl Watch) -> Result<(), TaskError> {
         self.expect(Phase::Pending, "an unlock", "a job that is not suspended", "wait for one first")?;
         if self.held.get() > 1 {
             return Err(self.out_of_order("completion", "no other lock to be held", "unlock the others first"));

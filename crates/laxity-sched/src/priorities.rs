@@ -17,7 +17,9 @@ impl Task {
         if phase == Phase::Idle {
             self.expect(Phase::Pending, "a priority", "a job", "wait for one first")?;
         }
-        self.event(&mut (), phase, |state| state.handle(self.id, Event::Prioritized { task: self.id, level }))
+        self.charged(|| {
+            self.event(&mut (), phase, |state| state.handle(self.id, Event::Prioritized { task: self.id, level }))
+        })
     }
 
     /// The present job, which is not suspended, is above all others (`true`), or has its effective priority again; `watch`
@@ -27,6 +29,10 @@ impl Task {
     /// # Errors
     /// [`TaskError`]; there must be a job that is not suspended.
     pub fn top_priority_watched(&self, is_above: bool, watch: &mut impl Watch) -> Result<(), TaskError> {
+        self.charged(|| self.top_priority_now(is_above, watch))
+    }
+
+    fn top_priority_now(&self, is_above: bool, watch: &mut impl Watch) -> Result<(), TaskError> {
         self.expect(Phase::Pending, "a priority", "a job that is not suspended", "wait for one first")?;
         let (shared, task) = (self.shared(), self.id);
         if is_above || shared.config.locks.is_empty() {
@@ -50,6 +56,10 @@ impl Task {
     /// # Errors
     /// [`TaskError`]; there must be a job.
     pub fn postpone(&self, deadline: Instant) -> Result<Decision, TaskError> {
+        self.charged(|| self.postpone_now(deadline))
+    }
+
+    pub(crate) fn postpone_now(&self, deadline: Instant) -> Result<Decision, TaskError> {
         let phase = self.phase.get();
         if phase == Phase::Idle {
             self.expect(Phase::Pending, "a deadline", "a job", "wait for one first")?;
@@ -67,6 +77,10 @@ impl Task {
     /// # Errors
     /// [`TaskError`]; there must be a job that is not suspended.
     pub fn postpone_watched(&self, deadline: Instant, watch: &mut impl Watch) -> Result<(), TaskError> {
+        self.charged(|| self.postpone_going_on(deadline, watch))
+    }
+
+    pub(crate) fn postpone_going_on(&self, deadline: Instant, watch: &mut impl Watch) -> Result<(), TaskError> {
         self.expect(Phase::Pending, "a deadline", "a job that is not suspended", "wait for one first")?;
         let (shared, task, job) = (self.shared(), self.id, self.job());
         if shared.config.locks.is_empty() {

@@ -26,6 +26,10 @@ impl Task {
     /// # Errors
     /// [`TaskError`]; there must be a job that is not suspended.
     pub fn enter_section(&self) -> Result<(), TaskError> {
+        self.charged(|| self.enter_section_now())
+    }
+
+    fn enter_section_now(&self) -> Result<(), TaskError> {
         self.expect(Phase::Pending, "a non-preemptive section", "a job that is not suspended", "wait for one first")?;
         let (shared, sections) = (self.shared(), self.shared().sections(self.id));
         if sections.load(Ordering::Relaxed) > 0 {
@@ -81,6 +85,10 @@ impl Task {
     /// # Errors
     /// [`TaskError`].
     pub fn leave_section_watched(&self, watch: &mut impl Watch) -> Result<Option<Decision>, TaskError> {
+        self.charged(|| self.leave_section_now(watch))
+    }
+
+    fn leave_section_now(&self, watch: &mut impl Watch) -> Result<Option<Decision>, TaskError> {
         let sections = self.shared().sections(self.id);
         match sections.load(Ordering::Relaxed) {
             0 => {

@@ -138,6 +138,10 @@ impl Task {
     /// # Errors
     /// [`TaskError`]; there must be no job.
     pub fn serve(&self, index: u64, service: Service, watch: &mut impl Watch) -> Result<(), TaskError> {
+        self.charged(|| self.serve_now(index, service, watch))
+    }
+
+    fn serve_now(&self, index: u64, service: Service, watch: &mut impl Watch) -> Result<(), TaskError> {
         self.expect(Phase::Idle, "work for another task", "the job before to be complete", "complete it first")?;
         let (shared, thread) = (self.shared(), self.id());
         self.change_locks(watch, |locks| {

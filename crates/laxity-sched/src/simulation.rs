@@ -16,10 +16,11 @@ use laxity_testing::simulation::{Pause, Played, Simulation};
 use laxity_testing::{Random, TestRegistry, schedules};
 
 use crate::cluster_cache::ClusterCache;
+use crate::delegate::Delegate;
 use crate::placement::Placement;
 use crate::shared::Shared;
 use crate::step::{self, linux};
-use crate::{Config, Delegate, Job, LockRequest, Parameters, Registry, Rule, System, Task};
+use crate::{Config, Job, LockRequest, Parameters, Registry, Rule, System, Task};
 
 /// Jobs of each process.
 const JOBS: u64 = 5;

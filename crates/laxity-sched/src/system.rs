@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::layout::NAME_MAX;
 use crate::memory::Identity;
 use crate::placement::{Class, Placed, Placement};
+use crate::served;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::state_lock::{ClusterGuard, StateError};
@@ -97,6 +98,20 @@ pub enum BeginError {
         task: String,
         /// How many.
         tasks: u16,
+    },
+    /// Its budget is to be enforced, and it has none.
+    #[error("task {task}: its budget is to be enforced and none is said; say what a job may take")]
+    NoBudget {
+        /// The task.
+        task: String,
+    },
+    /// There is no such server.
+    #[error("task {task}: {error}")]
+    Server {
+        /// The task.
+        task: String,
+        /// Why.
+        error: laxity_policy::server::ConfigError,
     },
     /// Another thread has the number, or the system has no such one.
     #[error("task {task}: number {} of {tasks} is not free; end its thread, or take another", number.0)]
@@ -201,6 +216,7 @@ impl System {
     ) -> Result<Task, BeginError> {
         let Membership { shared, slot, .. } = &*self.membership;
         check(&parameters, &shared.config)?;
+        let budget = served::budget(&parameters, shared.config.rule)?;
         if !self.membership.is_ours() {
             return Err(BeginError::NotAttached);
         }
@@ -248,13 +264,12 @@ impl System {
         let mut placed = Placed { as_of: demand, carried: carried.wrapping_sub(1) };
         shared.settle(task, &mut placed);
         let handle = Task::new(self.membership.clone(), task, parameters, placed);
-        match handle.refused() {
-            None => Ok(handle),
-            Some(error) => {
-                let task = handle.parameters().name.clone();
-                Err(BeginError::Refused { task, action: "have its priority and its CPUs", error })
-            }
+        if let Some(error) = handle.refused() {
+            let task = handle.parameters().name.clone();
+            return Err(BeginError::Refused { task, action: "have its priority and its CPUs", error });
         }
+        budget.map(|budget| handle.enforce(budget)).transpose()?;
+        Ok(handle)
     }
 }
 

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use laxity_model::{Instant, Nanos, TaskId};
+use laxity_model::{Instant, Nanos, ServerKind, TaskId};
 use laxity_policy::cpu::{Event, Standing};
 use laxity_sys::clock;
 
@@ -23,6 +23,7 @@ use crate::decision::{Decision, Watch};
 use crate::locks::{LocksGuard, Outcome};
 use crate::placement::{Class, Placed, Placement};
 use crate::registration::Registration;
+use crate::served::Served;
 use crate::shared::Shared;
 use crate::state_lock::StateError;
 use crate::system::Membership;
@@ -40,8 +41,11 @@ pub struct Parameters {
     pub deadline: Nanos,
     /// The most that a job takes; zero: not known.
     pub wcet: Nanos,
-    /// What a job may take, if that is watched.
+    /// What a job may take, which others are told.
     pub budget: Option<Nanos>,
+    /// How the budget is enforced: the task is such a server, with a period of its own `period`. `None`: it is not, and the
+    /// budget is only told.
+    pub server: Option<ServerKind>,
     /// Its place among others under [`Rule::Given`]: the smaller the more urgent.
     pub priority: Option<u32>,
     /// Its level under fixed priorities, in place of the one that follows from the above; at least 1, the smaller the
@@ -59,6 +63,7 @@ impl Parameters {
             deadline: period,
             wcet: Nanos::ZERO,
             budget: None,
+            server: None,
             priority: None,
             level: None,
         }
@@ -126,6 +131,8 @@ pub struct Task {
     /// How many locks its job holds.
     pub(crate) held: Cell<u32>,
     next: Cell<Next>,
+    /// If its budget is enforced.
+    pub(crate) server: RefCell<Option<Box<Served>>>,
     not_send: PhantomData<*mut ()>,
 }
 
@@ -150,8 +157,8 @@ impl Task {
         let registration = Registration::begin(membership.clone(), id, parameters.cluster);
         let next = Cell::new(Next { index: 0, release: Instant::NEVER });
         let (placed, phase) = (RefCell::new(placed), Cell::new(Phase::Idle));
-        let held = Cell::new(0);
-        Task { membership, id, parameters, registration, placed, phase, held, next, not_send: PhantomData }
+        let (held, server) = (Cell::new(0), RefCell::new(None));
+        Task { membership, id, parameters, registration, placed, phase, held, next, server, not_send: PhantomData }
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -170,6 +177,9 @@ impl Task {
 
     /// The present job, or else the last one.
     pub fn job(&self) -> Job {
+        if let Some(job) = self.server.borrow().as_ref().and_then(|served| served.job) {
+            return job;
+        }
         let (shared, words) = (self.shared(), self.shared().task(self.id));
         let [index, release, deadline] = [words.job, words.release, words.deadline].map(|word| shared.long(word));
         Job { index, release: Instant(release), deadline: Instant(deadline) }
@@ -234,6 +244,11 @@ impl Task {
     /// [`TaskError`].
     pub fn release_watched(&self, job: Job, watch: &mut impl Watch) -> Result<Decision, TaskError> {
         self.expect(Phase::Idle, "a release", "the job before to be complete", "complete it first")?;
+        let job = self.begin_budget(job);
+        self.charged(|| self.release_now(job, watch))
+    }
+
+    fn release_now(&self, job: Job, watch: &mut impl Watch) -> Result<Decision, TaskError> {
         let shared = self.shared();
         let decision = self.event(watch, Phase::Pending, |state| {
             shared.begin_job(self.id, job.index, job.release, job.deadline);
@@ -258,6 +273,10 @@ impl Task {
     /// # Errors
     /// [`TaskError`].
     pub fn complete_watched(&self, watch: &mut impl Watch) -> Result<Decision, TaskError> {
+        self.charged(|| self.complete_now(watch))
+    }
+
+    fn complete_now(&self, watch: &mut impl Watch) -> Result<Decision, TaskError> {
         if self.phase.get() == Phase::Serves {
             self.end_service()?;
         } else {
@@ -293,6 +312,10 @@ impl Task {
     /// # Errors
     /// [`TaskError`].
     pub fn suspend_watched(&self, watch: &mut impl Watch) -> Result<Decision, TaskError> {
+        self.charged(|| self.suspend_now(watch))
+    }
+
+    pub(crate) fn suspend_now(&self, watch: &mut impl Watch) -> Result<Decision, TaskError> {
         self.expect(Phase::Pending, "suspension", "a job that is not suspended", "wait for one first")?;
         self.end_sections();
         self.event(watch, Phase::Suspended, |state| {
@@ -314,6 +337,10 @@ impl Task {
     /// # Errors
     /// [`TaskError`].
     pub fn resume_watched(&self, watch: &mut impl Watch) -> Result<Decision, TaskError> {
+        self.charged(|| self.resume_now(watch))
+    }
+
+    pub(crate) fn resume_now(&self, watch: &mut impl Watch) -> Result<Decision, TaskError> {
         self.expect(Phase::Suspended, "resumption", "a suspended job", "suspend it first")?;
         self.event(watch, Phase::Pending, |state| {
             let (task, cpu) = (self.id, state.cpu_of(self.id));
@@ -412,6 +439,8 @@ impl Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
+        // First, so that it does not act for a task that has ended.
+        *self.server.get_mut() = None;
         self.registration.end_early();
     }
 }

@@ -14,9 +14,9 @@
 //! Source: paper 000, section III (independent threads); GPUSync's rules for budgets.
 
 use laxity_model::{Instant, LockId};
-use laxity_plan::{Plan, ServerLevel, ServerPlan};
+use laxity_plan::{Plan, ServerPlan};
 use laxity_policy::lock::budget::{self, Enforcement};
-use laxity_policy::server::{self, Action};
+use laxity_policy::server::{self, Action, ServerLevel};
 
 /// A server, and what waits for it.
 pub(crate) struct Server {

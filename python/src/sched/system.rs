@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use laxity_model::Nanos;
+use laxity_model::{Nanos, ServerKind};
 use laxity_sched::{Config, Parameters, Registry, RegistryError, Rule, System, parse_clusters};
 use laxity_sys::scheduling;
 use pyo3::prelude::*;
@@ -158,13 +158,17 @@ impl PySystem {
     ///     period: of its releases, or the least time between two, such as "10 ms".
     ///     deadline: relative to each release, such as "5 ms", and as long as is wanted; None: the period.
     ///     wcet: the most that a job takes, such as "2 ms"; None: not known. It is told to others, and not enforced.
+    ///     budget: what jobs may take in each period, such as "3 ms", which is enforced; None: as much as they need.
+    ///     server: what happens to a job that has used up the budget. "cbs_hard": it waits for that of the next period, and
+    ///         code that goes on meanwhile is below all real-time threads. "cbs_soft", for "EDF": it goes on, due a period
+    ///         later. "sporadic": it waits until what it used first comes back, a period after its use began.
     ///     cluster: which one schedules it, from 0.
     ///     priority: under "FP", its place among others: the smaller the more urgent.
     ///
     /// Raises RefusedError if Linux does not let the thread have SCHED_FIFO, ConfigError, FullError, UseError,
     /// ValueError for a span without a unit.
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
-    #[pyo3(signature = (name, *, period, deadline=None, wcet=None, cluster=0, priority=None))]
+    #[pyo3(signature = (name, *, period, deadline=None, wcet=None, budget=None, server="cbs_hard", cluster=0, priority=None))]
     fn task(
         &self,
         py: Python<'_>,
@@ -172,13 +176,22 @@ impl PySystem {
         period: &str,
         deadline: Option<&str>,
         wcet: Option<&str>,
+        budget: Option<&str>,
+        server: &str,
         cluster: usize,
         priority: Option<u32>,
     ) -> PyResult<PyTask> {
         let span = |text: Option<&str>| text.map(str::parse::<Nanos>).transpose().map_err(value_error);
         let period = period.parse().map_err(value_error)?;
         let (deadline, wcet) = (span(deadline)?.unwrap_or(period), span(wcet)?.unwrap_or(Nanos::ZERO));
-        let parameters = Parameters { cluster, deadline, wcet, priority, ..Parameters::periodic(name, period) };
+        let kind = ServerKind::ALL.into_iter().find(|kind| kind.name() == server).ok_or_else(|| {
+            let [hard, soft, sporadic] = ServerKind::ALL.map(ServerKind::name);
+            value_error(format!("server=\"{server}\" is unknown; write \"{hard}\", \"{soft}\" or \"{sporadic}\""))
+        })?;
+        let budget = span(budget)?;
+        let server = budget.map(|_| kind);
+        let parameters =
+            Parameters { cluster, deadline, wcet, budget, server, priority, ..Parameters::periodic(name, period) };
         let task = self.system(py)?.begin(parameters.clone()).map_err(|error| begin_error(py, &error))?;
         let id = task.id().0;
         Ok(PyTask::new(Place::keep(task), id, parameters))

@@ -1,6 +1,6 @@
 //! What a server may use, and by which rules.
 
-use laxity_model::Nanos;
+use laxity_model::{Nanos, ServerKind};
 use serde::{Deserialize, Serialize};
 
 use super::{Cbs, Server, SporadicServer};
@@ -28,6 +28,20 @@ pub enum Kind {
         /// Most replenishments that may be pending, at least 1.
         replenishments: u16,
     },
+}
+
+/// Replenishments of a sporadic server that may be pending, where none are said: as many as keep interrupts that come one by
+/// one apart, and more than POSIX guarantees (`_POSIX_SS_REPL_MAX`, 4).
+const REPLENISHMENTS: u16 = 32;
+
+impl From<ServerKind> for Kind {
+    fn from(kind: ServerKind) -> Kind {
+        match kind {
+            ServerKind::CbsHard => Kind::HardCbs,
+            ServerKind::CbsSoft => Kind::SoftCbs,
+            ServerKind::Sporadic => Kind::Sporadic { replenishments: REPLENISHMENTS },
+        }
+    }
 }
 
 /// Why there is no such server.

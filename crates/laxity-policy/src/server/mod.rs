@@ -9,10 +9,12 @@
 //!                                                                     timeout
 //! ```
 
+mod budget;
 mod cbs;
 mod config;
 mod sporadic;
 
+pub use budget::{Budget, ServerLevel};
 pub use cbs::Cbs;
 pub use config::{Config, ConfigError, Kind};
 pub use sporadic::SporadicServer;

@@ -12,7 +12,6 @@ mod own_code;
 mod resources;
 mod scheduled;
 mod state;
-mod supervisor;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,17 +19,16 @@ use std::sync::Arc;
 use laxity_gpu::{Client, Token, TokenRequest};
 use laxity_model::{ExecutionTime, Instant, LockId, Nanos, ReplicaId};
 use laxity_plan::Op;
-use laxity_sched::System;
+use laxity_policy::server::Budget;
+use laxity_sched::{Supervisor, System};
 use laxity_sys::clock;
 use laxity_sys::own_code::StepKind;
 use laxity_sys::pi_lock::PiLock;
 
-use self::budget::Budget;
 pub(crate) use self::error::JobError;
 use self::gpus::Gpus;
 pub(crate) use self::messages::Messages;
 use self::own_code::{Calls, Exchange};
-use self::supervisor::Supervisor;
 use crate::code::Watch;
 use crate::gpus::{Share, base};
 use crate::log::{JobStep, Writer};
@@ -54,7 +52,7 @@ pub(crate) struct Jobs {
     /// If its jobs hold the bandwidth lock.
     bandwidth: Option<Client>,
     /// If its jobs run code that is stopped where its budget ends. Before the task, which it acts for.
-    supervisor: Option<Supervisor>,
+    supervisor: Option<Supervisor<Writer>>,
     /// If Laxity's scheduler schedules it.
     scheduled: Option<laxity_sched::Task>,
     /// If it has one.
@@ -107,7 +105,8 @@ impl Jobs {
     ) -> Result<Jobs, String> {
         // Code of the user has a working set of its own.
         let work = Work::new(if task.code.is_some() { 0 } else { task.working_set })?;
-        let budget = task.server.as_ref().map(Budget::new).transpose()?;
+        let budget =
+            task.server.map(|it| Budget::new(it.config, it.level)).transpose().map_err(|why| why.to_string())?;
         let parameters = task.scheduled.as_ref();
         let scheduled = system.zip(parameters).map(|(system, (number, it))| scheduled::begin(system, it, *number));
         let scheduled = scheduled.transpose()?;
@@ -118,7 +117,8 @@ impl Jobs {
         let gpus = gpus.map(|(plan, share)| Gpus::new(plan, &task, share));
         let code = Calls::new(&task, watch)?;
         let supervised = scheduled.as_ref().filter(|_| code.is_some() && budget.is_some());
-        let supervisor = supervised.map(|task| Supervisor::start(task, &log)).transpose()?;
+        let supervisor = supervised.map(|task| Supervisor::start(task, log.in_turns())).transpose();
+        let supervisor = supervisor.map_err(|error| format!("its budget cannot be supervised: {error}"))?;
         Ok(Jobs {
             plan: task,
             log,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use laxity_graph::{Inputs, LatestInputs, LatestOutputs, Outputs};
 use laxity_model::{ExecutionTime, Instant, Nanos};
 use laxity_plan::Op;
+use laxity_policy::server::Budget;
 use laxity_sys::own_code::{Frame, Head, StepKind, View, WARM_UP};
 
 use super::{Cut, Holding, JobError, Jobs};
@@ -192,8 +193,8 @@ struct OfJob<'a> {
 impl Account for OfJob<'_> {
     fn left(&self) -> Option<Nanos> {
         // In a section it goes on without a budget.
-        let budget = self.jobs.budget.as_ref().filter(|budget| !self.is_suspended && budget.throttled.is_none());
-        budget.map(|budget| budget.left)
+        let budget = self.jobs.budget.as_ref().filter(|budget| !self.is_suspended && budget.throttled().is_none());
+        budget.map(Budget::left)
     }
 
     fn charge(&mut self, used: Nanos) -> bool {
