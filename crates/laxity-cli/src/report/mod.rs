@@ -17,7 +17,7 @@ use laxity_trace::{TaskInfo, TraceHeader};
 
 pub use comparison::comparison;
 pub use json::{many, one};
-pub use text::{describe, text};
+pub use text::{describe, live_scheduler, text};
 
 /// One schedule and what was measured from it.
 #[derive(Clone, Debug)]

@@ -47,8 +47,7 @@ fn heading(report: &Report) -> String {
     }
     line("platform", platform(header));
     match is_live {
-        true if header.is_linked => line("scheduler", format!("{}, live", header.scheduler)),
-        true => line("scheduler", "Linux".to_owned()),
+        true => line("scheduler", live_scheduler(header)),
         false => line("scheduler", format!("{} ({})", header.scheduler, describe(&header.scheduler))),
     }
     if report.has_devices() {
@@ -87,6 +86,14 @@ fn platform(header: &TraceHeader) -> String {
     };
     let folded = header.folded_from.map_or(String::new(), |from| format!(", in place of {from}"));
     format!("{cpus}{clusters}{dedicated}{quantum}{folded}")
+}
+
+/// What scheduled the tasks of a live trace, for people: Laxity's scheduler, or Linux.
+pub fn live_scheduler(header: &TraceHeader) -> String {
+    if header.follows_scheduler() {
+        return format!("{}, live", header.scheduler);
+    }
+    header.linux_class.map_or("Linux".to_owned(), |class| format!("Linux, {}", class.name()))
 }
 
 /// A scheduler in words.

@@ -126,8 +126,8 @@ fn pictures_and_tables_say_that_a_trace_is_live() {
     assert_eq!(graph(folder.path(), &words), (0, String::new(), String::new()));
     let svg = traces.path().join("run.svg");
     for (words, says) in [
-        (&["info"][..], "recorded live\nscheduler  Linux\n"),
-        (&["metrics"], "scheduler  Linux\n"),
+        (&["info"][..], "recorded live\nscheduler  Linux, SCHED_OTHER\n"),
+        (&["metrics"], "scheduler  Linux, SCHED_OTHER\n"),
         (&["gantt", "--width", "80"], "graph, scheduled by SCHED_OTHER, recorded live\n"),
         (&["gantt", "--svg", text(&svg)], ""),
     ] {

@@ -114,6 +114,11 @@ fn a_thread_that_takes_the_cpu_is_named_by_why_and_in_tables_with_its_time() {
     // Jobs are there three fifths of the time.
     assert!(jobs >= 2 && time >= had / 10 && time <= had, "{time} of {had} ns, from {jobs} jobs: {out}");
     assert_eq!(run(["trace", &trace, "check", "--ignore-deadlines"]).0, 0);
+
+    let (_, info, _) = run(["trace", &trace, "info"]);
+    assert!(info.contains("Linux, SCHED_FIFO"), "{info}");
+    assert!(info.contains("times that another thread or an interrupt had a CPU"), "{info}");
+    assert!(info.lines().all(|line| !line.starts_with("lost")), "Linux had room for all: {info}");
 }
 
 /// Started without the capabilities that let root record, and with the limits of other users: Linux refuses.

@@ -11,7 +11,7 @@ use crate::error::CliError;
 use crate::input;
 use crate::output::Output;
 use crate::quantity::{bytes, counted, short};
-use crate::report::describe;
+use crate::report::{describe, live_scheduler};
 use crate::style::{FAINT, RESET, STRONG};
 
 /// When the trace begins, and how many records of which kind it has.
@@ -26,6 +26,10 @@ struct Census {
     bottom_halves: u64,
     grants: u64,
     tokens: u64,
+    stolen: u64,
+    outside: u64,
+    /// Of what Linux recorded of other threads and interrupts, and could not hand over.
+    lost: u64,
     ended: bool,
 }
 
@@ -41,6 +45,9 @@ impl Sink for Census {
             Event::BottomHalfBegin { .. } | Event::Serve { .. } => self.bottom_halves += 1,
             Event::Grant { .. } => self.grants += 1,
             Event::Consume { tokens, .. } => self.tokens += u64::from(tokens),
+            Event::Stolen { .. } => self.stolen += 1,
+            Event::Outside { by: Some(_), .. } => self.outside += 1,
+            Event::OutsidersLost { records, .. } => self.lost = self.lost.saturating_add(records),
             Event::End => self.ended = true,
             _ => {}
         }
@@ -66,7 +73,7 @@ pub fn run(file: &Path, output: &mut Output) -> Result<(), CliError> {
     match header.origin {
         Origin::Simulated => simulated(&header, &mut line)?,
         Origin::Live => {
-            line("scheduler", "Linux".to_owned())?;
+            line("scheduler", live_scheduler(&header))?;
             line("CPUs", header.cpus.to_string())?;
         }
     }
@@ -93,14 +100,23 @@ pub fn run(file: &Path, output: &mut Output) -> Result<(), CliError> {
         (census.bottom_halves, "bottom half"),
         (census.grants, "lock grant"),
         (census.tokens, "token"),
+        (census.stolen, "time that a CPU was stolen"),
+        (census.outside, "time that another thread or an interrupt had a CPU"),
     ];
     let rest: Vec<String> = rest
         .into_iter()
         .filter(|&(count, _)| count > 0)
-        .map(|(count, noun)| counted(count, noun).replace("halfs", "halves"))
+        .map(|(count, noun)| match noun.strip_prefix("time") {
+            Some(that) => format!("{}{that}", counted(count, "time")),
+            None => counted(count, noun).replace("halfs", "halves"),
+        })
         .collect();
     if !rest.is_empty() {
         line("", rest.join(", "))?;
+    }
+    if census.lost > 0 {
+        let lost = counted(census.lost, "record");
+        line("lost", format!("{lost} of other threads and interrupts, for which Linux found no room"))?;
     }
     ending.whole()
 }
