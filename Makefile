@@ -128,7 +128,7 @@ fusion: capi
 	@scripts/fusion.sh $(PREFIX) $(OUT)/fusion
 
 test-vision: vision venv
-	STABILIZE=$(OUT)/vision/stabilize $(PYTEST) examples/vision/tests
+	LAXITY_CONFIGURATIONS=all STABILIZE=$(OUT)/vision/stabilize $(PYTEST) examples/vision/tests
 
 # With the dev profile, which the other tests have built. vision.sh ends with 77 where OpenCV is not there and cannot be
 # installed.
@@ -175,8 +175,18 @@ test:
 test-rust: $(STAMPS)/tools $(STAMPS)/venv-dev opencl
 	CARGO_TARGET_$(TRIPLE)_RUNNER="timeout --foreground --verbose --kill-after=10 1800" cargo test --workspace --no-fail-fast
 
+# The kernel lab's machine is emulated, and does not mind what runs beside it: that are the tests that run nothing live,
+# which come first for this.
+LAB := tests/python/test_kernel_lab.py
+LIVE := $(wildcard python/tests/test_live*.py) \
+        $(patsubst %,python/tests/test_%.py,bandwidth gpu_live run sched vx vx_gpu) \
+        $(patsubst %,studies/tests/test_%.py,bwlock_live runtime vision_live)
+STILL := $(filter-out $(LAB) $(LIVE),$(wildcard $(patsubst %,%/test_*.py,python/tests studies/tests tests/python)))
+
 test-python: venv
-	$(PYTEST) python/tests studies/tests tests/python
+	@mkdir -p $(OUT); $(PYTEST) $(LAB) > $(OUT)/kernel-lab-tests.txt 2>&1 & lab=$$!; \
+	status=0; $(PYTEST) $(STILL) $(LIVE) || status=$$?; \
+	wait $$lab || status=$$?; cat $(OUT)/kernel-lab-tests.txt; exit $$status
 
 test-kill: $(STAMPS)/tools
 	cargo test -p laxity-graph --test kills -- --ignored --nocapture

@@ -27,6 +27,11 @@ UNBOUNDED = (
     "No task has a bound, whatever scheduling costs; analysis and simulation charge what 99 of 100 of the overheads "
     "took that were measured here right before."
 )
+UNBOUNDED_OF_THE_FILE = (
+    "No task has a bound, whatever scheduling costs. With what 99 of 100 of the overheads took that were measured here "
+    "right before more simulated jobs would be late than with those of the file (other work on this machine makes them "
+    "long), so that the simulation charges those of the file: it is about a machine that costs no more than that."
+)
 OF_THE_FILE = (
     "With the overheads that were measured here right before fewer tasks have a bound, so that analysis and simulation "
     "charge those of the file: its bounds are about a machine that costs no more than that, and not about this one."
@@ -44,7 +49,10 @@ class Costs:
         """The safest overheads with which as many tasks have a bound as with the file's, as arguments, and which."""
         own = self._bounds(file, [])
         if own == 0:
-            return ["--overheads", self._measured("p99")], UNBOUNDED
+            measured: list[object] = ["--overheads", self._measured("p99")]
+            if self._late(file, measured) > self._late(file, []):
+                return [], UNBOUNDED_OF_THE_FILE
+            return measured, UNBOUNDED
         for statistic, says in CHARGED.items():
             arguments: list[object] = ["--overheads", self._measured(statistic)]
             if self._bounds(file, arguments) >= own:
@@ -56,6 +64,11 @@ class Costs:
         # 1 says that deadlines are not proven: there may be bounds all the same.
         answer = children.output(self._command, "check", file, *overheads, "--json", may_end_with=(1,))
         return sum(task.get("response_time_ns") is not None for task in json.loads(answer)["tasks"])
+
+    def _late(self, file: Path, overheads: list[object]) -> int:
+        """How many simulated jobs are late with these overheads."""
+        answer = children.output(self._command, "simulate", file, *overheads, "--for", f"{FOR_S} s", "--json")
+        return sum(task["missed"] for task in json.loads(answer)["tasks"])
 
     def _measured(self, statistic: str) -> Path:
         if statistic in self._profiles:
