@@ -8,12 +8,13 @@ use laxity_model::{
 };
 
 use crate::graphs::{self, Kind};
+use crate::queues;
 use crate::systems::{self, UNIT, pick};
 
-const HIGH: InterruptHandling = InterruptHandling::PreemptRt(ThreadPriority::High);
+pub(crate) const HIGH: InterruptHandling = InterruptHandling::PreemptRt(ThreadPriority::High);
 
 /// Those whose bottom halves never wait behind what is less urgent than their owner.
-const HANDLINGS: [InterruptHandling; 4] =
+pub(crate) const HANDLINGS: [InterruptHandling; 4] =
     [InterruptHandling::Linux, InterruptHandling::ProcessAware, InterruptHandling::Klmirqd { threads: None }, HIGH];
 
 /// What a random system has.
@@ -53,11 +54,19 @@ pub enum Feature {
     Rates,
     /// Graphs whose tokens go from one CPU to another, each scheduled by itself.
     Spread,
+    /// Resources under quantum-driven scheduling.
+    Quanta,
+    /// GPUs, and resources, under quantum-driven scheduling.
+    QuantaGpus,
+    /// Resources that tasks of several ready queues share.
+    Across,
+    /// GPUs, and resources, that tasks of several ready queues share, with interrupts on any CPU.
+    AcrossGpus,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 17] = [
+    pub const ALL: [Feature; 21] = [
         Feature::Tokens,
         Feature::Donors,
         Feature::Halves,
@@ -75,6 +84,10 @@ impl Feature {
         Feature::Copies,
         Feature::Rates,
         Feature::Spread,
+        Feature::Quanta,
+        Feature::QuantaGpus,
+        Feature::Across,
+        Feature::AcrossGpus,
     ];
 
     /// A system with the feature from `seed`, and its scheduler.
@@ -83,6 +96,9 @@ impl Feature {
             Feature::Copies => return graphs::system(Kind::Copies, seed),
             Feature::Rates => return graphs::system(Kind::Rates, seed),
             Feature::Spread => return graphs::system(Kind::Spread, seed),
+            Feature::Quanta | Feature::QuantaGpus | Feature::Across | Feature::AcrossGpus => {
+                return queues::system(self, seed);
+            }
             _ => {}
         }
         let rng = &mut SplitMix64::new(!seed);
@@ -128,7 +144,7 @@ impl Feature {
         (workload, scheduler)
     }
 
-    fn share_tokens(self, workload: &mut Workload, rng: &mut SplitMix64) {
+    pub(crate) fn share_tokens(self, workload: &mut Workload, rng: &mut SplitMix64) {
         let time = || Nanos(UNIT / 2 + seed_of(workload));
         let migration = (self == Feature::Migration).then(time);
         let all = self == Feature::Named;
@@ -240,7 +256,7 @@ fn serve(workload: &mut Workload, rng: &mut SplitMix64) {
 
 impl Feature {
     /// Any way to share GPUs, but for jobs that spin.
-    fn arbitrate(self, workload: &mut Workload, rng: &mut SplitMix64) {
+    pub(crate) fn arbitrate(self, workload: &mut Workload, rng: &mut SplitMix64) {
         let length_aware = rng.below(2) == 0;
         match rng.below(4) {
             0 => workload.gpu_management.arbitration = GpuArbitration::Driver,
@@ -454,7 +470,7 @@ fn name_gpus(workload: &mut Workload, rng: &mut SplitMix64) {
     }
 }
 
-fn replicate(workload: &mut Workload, rng: &mut SplitMix64) {
+pub(crate) fn replicate(workload: &mut Workload, rng: &mut SplitMix64) {
     for resource in &mut workload.resources {
         resource.replicas = rng.between(1, 3) as u32;
     }

@@ -8,6 +8,7 @@ use laxity_trace::{Record, TraceHeader};
 pub mod features;
 pub mod graphs;
 pub mod judge;
+mod queues;
 pub mod systems;
 
 /// Simulates `workload` under `scheduler` up to `end` with `seed`.

@@ -20,6 +20,15 @@
 //! - everything, if i may wait for something that runs at a priority which does not follow from its own.
 //!
 //! A job may respond after its period: then the jobs of its task that are pending together are regarded together.
+//!
+//! *Several ready queues* (`docs/decisions/0131-waits-across-ready-queues.md`). The job that i waits for may be scheduled by another queue,
+//! with priorities that compare. Then X is the sum of instants X_q, one for each queue q, at which what i waits for is ready there
+//! and does not execute; and `m_q * X_q <= sum over j of q of min( N_j(R_i) * cpu_j, X_q )`. For another queue than its own that is
+//! so while i waits for a lock: in each of its waits, none of which is longer than B, the least `B = waits_i + sum of X_q(B)`.
+//!
+//! *Quanta* (`docs/decisions/0130-waits-under-quanta.md`). A job that is complete amid a quantum keeps its CPU to the end of it,
+//! `after` its response; and where quanta are staggered the rest of a quantum may pass while the job has another CPU, so that it
+//! is not limited by X.
 
 use crate::gedf::least_beside;
 use crate::{AnalysisTask, Evidence, Limits, Outcome, Reason, TaskSet, Test, Verdict};
@@ -32,10 +41,22 @@ const JOBS_MAX: u64 = 1_000;
 pub struct SuspendingTask {
     /// The longest that a job takes if it has a CPU whenever it wants one, and so has what it waits for.
     pub own: u64,
+    /// The part of `own` that may pass while it waits for locks.
+    pub waits: u64,
+    /// How often it may wait for a lock.
+    pub requests: u64,
     /// The longest for which a job keeps a CPU from others; no more than `own`, but where jobs keep CPUs while they wait.
     pub cpu: u64,
     /// The part of that during which its priority may be higher than its base priority: its critical sections.
     pub sections: u64,
+    /// Under fixed priorities: the first in the list for whose jobs that may be so.
+    pub raised_from: usize,
+    /// Time beyond `cpu` that CPUs stay with a job after it has left them, perhaps while it has another.
+    pub rest: u64,
+    /// The part of that which follows its critical sections.
+    pub rest_of_sections: u64,
+    /// How long after its response a CPU may stay with a job.
+    pub after: u64,
     /// Whether all that it may wait for is at least as urgent as the job while it waits.
     pub is_followed: bool,
     /// How long before its arrival a job may be pending.
@@ -44,6 +65,17 @@ pub struct SuspendingTask {
     pub period: u64,
     /// Relative deadline.
     pub deadline: u64,
+}
+
+/// The ready queues of tasks, among which priorities compare.
+#[derive(Clone, Copy, Debug)]
+pub struct Queues<'a> {
+    /// The CPUs of each.
+    pub cpus: &'a [u32],
+    /// The queue of each task.
+    pub of: &'a [usize],
+    /// For each task: the queues that may schedule it, and what it may wait for.
+    pub reach: &'a [Vec<usize>],
 }
 
 /// Which job is more urgent.
@@ -69,8 +101,14 @@ impl From<&AnalysisTask> for SuspendingTask {
     fn from(task: &AnalysisTask) -> Self {
         SuspendingTask {
             own: task.wcet,
+            waits: 0,
+            requests: 0,
             cpu: task.wcet,
             sections: 0,
+            raised_from: 0,
+            rest: 0,
+            rest_of_sections: 0,
+            after: 0,
             is_followed: true,
             early: 0,
             period: task.period,
@@ -110,8 +148,25 @@ pub fn response_times(
     longest: &[u64],
     limits: &Limits,
 ) -> Result<Vec<u64>, Unbounded> {
+    let (of, reach) = (vec![0; tasks.len()], vec![vec![0]; tasks.len()]);
+    let queues = Queues { cpus: &[cpus], of: &of, reach: &reach };
+    response_times_across(tasks, queues, ranking, known, longest, limits)
+}
+
+/// The same of tasks of several ready queues.
+///
+/// # Errors
+/// As [`response_times`].
+pub fn response_times_across(
+    tasks: &[SuspendingTask],
+    queues: Queues<'_>,
+    ranking: Ranking,
+    known: &[u64],
+    longest: &[u64],
+    limits: &Limits,
+) -> Result<Vec<u64>, Unbounded> {
     let responses = known.iter().zip(tasks).map(|(&known, task)| known.max(task.own).max(task.cpu)).collect();
-    let mut analysis = Analysis { tasks, cpus: cpus.max(1) as usize, ranking, responses, steps: limits.steps };
+    let mut analysis = Analysis { tasks, queues, ranking, responses, steps: limits.steps };
     loop {
         let mut bounds = Vec::with_capacity(tasks.len());
         let mut is_settled = true;
@@ -130,7 +185,7 @@ pub fn response_times(
 
 struct Analysis<'a> {
     tasks: &'a [SuspendingTask],
-    cpus: usize,
+    queues: Queues<'a>,
     ranking: Ranking,
     /// Lower bounds on the least ones that confirm one another.
     responses: Vec<u64>,
@@ -157,13 +212,18 @@ impl Analysis<'_> {
     /// pending.
     fn finish(&mut self, task: usize, jobs: u64, own: u64, latest: u64) -> Result<u64, Unbounded> {
         let mut finish = own;
+        let most = self.elsewhere(task, jobs, latest)?;
+        let mut lacking = vec![0; most.len()];
+        let Queues { reach, .. } = self.queues;
         while finish <= latest {
             self.steps = self.steps.checked_sub(self.tasks.len() as u64).ok_or(Unbounded::OutOfSteps)?;
-            let others = (0..self.tasks.len()).filter(|&other| other != task);
-            let mut values: Vec<u64> = others.map(|other| self.kept(task, other, jobs, finish)).collect();
-            // The least number of instants, from those known on, beyond which others do not suffice to keep all CPUs.
-            let lacking = least_beside(0, &mut values, self.cpus, finish - own + 1) - 1;
-            let next = own.saturating_add(lacking);
+            let mut next = own;
+            for ((lacking, &queue), &most) in lacking.iter_mut().zip(&reach[task]).zip(&most) {
+                if *lacking < most {
+                    *lacking = self.lacking(task, queue, jobs, finish, *lacking).min(most);
+                }
+                next = next.saturating_add(*lacking);
+            }
             if next == finish {
                 return Ok(finish);
             }
@@ -172,9 +232,75 @@ impl Analysis<'_> {
         Err(Unbounded::Task(task))
     }
 
+    /// For each queue that `task` reaches: for how long others may keep its CPUs in all waits of so many jobs; without limit for its
+    /// own queue, where they may do so at any time.
+    fn elsewhere(&mut self, task: usize, jobs: u64, latest: u64) -> Result<Vec<u64>, Unbounded> {
+        let Queues { reach, .. } = self.queues;
+        let reach = &reach[task];
+        let mut lacking = vec![0; reach.len()];
+        if reach.len() == 1 {
+            return Ok(vec![u64::MAX]);
+        }
+        // One more than the time in which something makes progress: as long as it waits that is not over.
+        let progress = self.tasks[task].waits.saturating_add(1);
+        let mut wait = progress;
+        loop {
+            self.steps = self.steps.checked_sub(self.tasks.len() as u64).ok_or(Unbounded::OutOfSteps)?;
+            for (lacking, &queue) in lacking.iter_mut().zip(reach) {
+                *lacking = self.lacking(task, queue, jobs, wait, *lacking);
+            }
+            let next = lacking.iter().fold(progress, |sum: u64, &one| sum.saturating_add(one));
+            if next > latest {
+                return Ok(vec![u64::MAX; reach.len()]);
+            }
+            if next == wait {
+                break;
+            }
+            wait = next;
+        }
+        let waits = self.tasks[task].requests.saturating_mul(jobs);
+        let mut most: Vec<u64> = lacking.into_iter().map(|one| one.saturating_mul(waits)).collect();
+        most[0] = u64::MAX;
+        Ok(most)
+    }
+
+    /// The least number of instants of a window, from those known on, beyond which others do not suffice to keep all CPUs of
+    /// `queue`.
+    fn lacking(&self, task: usize, queue: usize, jobs: u64, window: u64, known: u64) -> u64 {
+        let others = || (0..self.tasks.len()).filter(|&other| other != task && self.queues.of[other] == queue);
+        let mut values: Vec<u64> = others().map(|other| self.kept(task, other, jobs, window)).collect();
+        let rests = others().map(|other| u128::from(self.rest(task, other, jobs, window))).sum();
+        let cpus = self.queues.cpus[queue].max(1) as usize;
+        least_beside(rests, &mut values, cpus, known.saturating_add(1)) - 1
+    }
+
+    /// How much of CPUs that jobs of `other` have left may stay with these in such a window.
+    fn rest(&self, task: usize, other: usize, jobs: u64, window: u64) -> u64 {
+        let (own, urgent) = (&self.tasks[task], &self.tasks[other]);
+        if urgent.rest == 0 {
+            return 0;
+        }
+        let until = self.responses[other].saturating_add(urgent.after);
+        let count = window.saturating_add(until).saturating_add(urgent.early).div_ceil(urgent.period);
+        let (all, sections) = (count.saturating_mul(urgent.rest), count.saturating_mul(urgent.rest_of_sections));
+        match self.ranking {
+            _ if !own.is_followed => all,
+            Ranking::Listed if other < task => all,
+            Ranking::Listed if task < urgent.raised_from => 0,
+            Ranking::Listed => sections,
+            Ranking::Edf if jobs > 1 => all,
+            Ranking::Edf => {
+                let due = own.deadline.saturating_add(until).saturating_sub(urgent.deadline);
+                let in_time = (due / urgent.period + 1).saturating_mul(urgent.rest);
+                all.min(in_time.saturating_add(sections))
+            }
+        }
+    }
+
     /// For how long jobs of `other` may keep CPUs from one of `task` in a window of that length.
     fn kept(&self, task: usize, other: usize, jobs: u64, window: u64) -> u64 {
-        let (own, urgent, response) = (&self.tasks[task], &self.tasks[other], self.responses[other]);
+        let (own, urgent) = (&self.tasks[task], &self.tasks[other]);
+        let response = self.responses[other].saturating_add(urgent.after);
         let count = |length: u64| length.saturating_add(urgent.early).div_ceil(urgent.period);
         let all = count(window.saturating_add(response - urgent.cpu)).saturating_mul(urgent.cpu);
         if !own.is_followed {
@@ -183,6 +309,7 @@ impl Analysis<'_> {
         let sections = || count(window.saturating_add(response)).saturating_mul(urgent.sections);
         match self.ranking {
             Ranking::Listed if other < task => all,
+            Ranking::Listed if task < urgent.raised_from => 0,
             Ranking::Listed => all.min(sections()),
             // What is due later than the last of several jobs is not known of the first.
             Ranking::Edf if jobs > 1 => all,

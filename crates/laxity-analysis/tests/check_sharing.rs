@@ -284,13 +284,15 @@ fn ways_to_share_that_have_no_bound_are_refused_by_name() {
     }
     let across = refused(&clusters, "C-EDF", Accounting::Safe);
     assert_eq!(across, ["interrupt handling \"klmirqd\""]);
-    assert_eq!(refused_of(AWARE, linux, "CQm"), ["G-EDF/CQm"]);
+    assert_eq!(refused_of(AWARE, linux, "CQm"), [""; 0]);
+    assert_eq!(refused_of(AWARE, KLMIRQD, "CQm"), ["G-EDF/CQm"]);
     let mut called = managed(workload(2, 2, users()), AWARE, linux);
     called.gpu_management.callback = Some(ExecutionTime::constant(Nanos(1)));
     assert_eq!(refused(&called, "G-EDF", Accounting::Safe), [""; 0]);
     assert_eq!(refused_of(AWARE, linux, "CE1"), ["task \"a\"", "task \"b\""]);
+    assert_eq!(refused_of(AWARE, linux, "P-EDF"), [""; 0]);
     assert_eq!(
-        refused_of(AWARE, linux, "P-EDF"),
+        refused_of(AWARE, KLMIRQD, "P-EDF"),
         ["GPU \"gpu0\"", "GPU \"gpu1\"", "task \"b\"", "GPU \"gpu0\"", "GPU \"gpu1\""]
     );
     assert_eq!(refused_of(AWARE, KLMIRQD, "G-EDF"), [""; 0]);
@@ -303,10 +305,13 @@ fn ways_to_share_that_have_no_bound_are_refused_by_name() {
 }
 
 #[test]
-fn gpus_that_interrupt_other_clusters_are_refused() {
+fn gpus_that_interrupt_other_clusters_are_refused_where_bottom_halves_need_a_thread() {
     let mut set = managed(workload(2, 1, vec![user("a", 10, 1_000_000)]), AWARE, InterruptHandling::Linux);
     set.platform.clusters = vec![vec![CpuId(0)], vec![CpuId(1)]];
     set.tasks[0].cluster = Some(0);
+    assert_eq!(refused(&set, "C-EDF", Accounting::Safe), [""; 0]);
+    assert_eq!(refused(&set, "C-EDF", Accounting::Published), ["GPU \"gpu0\""]);
+    set.gpu_management.handling = KLMIRQD;
     assert_eq!(refused(&set, "C-EDF", Accounting::Safe), ["GPU \"gpu0\""]);
     set.platform.gpus[0].interrupt_cpus = vec![CpuId(0)];
     assert_eq!(refused(&set, "C-EDF", Accounting::Safe), [""; 0]);
@@ -332,6 +337,37 @@ fn resources_without_a_bound_are_refused_by_name() {
     assert_eq!(refused(&set, "G-EDF", Accounting::Safe), [""; 0], "a deadline floor");
     assert_eq!(refused(&set, "G-EDF", Accounting::Published), ["resource \"log\""], "a deadline floor");
     assert_eq!(refused(&set, "G-RM", Accounting::Safe), [""; 0]);
+}
+
+/// A job on cpu0 waits for one on cpu1, which executes 100 us with a lock, and there behind one of 300 us that is more urgent.
+#[test]
+fn what_delays_a_holder_on_another_cpu_is_part_of_a_wait() {
+    let us = |us: u64| us * 1_000;
+    let section = |wcet| Step::Critical { resource: 0, body: vec![Step::Cpu(time(wcet))] };
+    let cpu = |wcet| Step::Cpu(time(wcet));
+    let tasks = vec![
+        task("far", us(1_000), vec![cpu(us(300))]),
+        task("waiter", us(2_000), vec![cpu(us(50)), section(us(10))]),
+        task("holder", us(4_000), vec![section(us(100))]),
+        task("below", us(8_000), vec![cpu(us(200))]),
+    ];
+    let mut set = workload(2, 0, tasks);
+    resource(&mut set, ResourceProtocol::Fifo);
+    for (task, cpu) in set.tasks.iter_mut().zip([1, 0, 1, 0]) {
+        task.cluster = Some(cpu);
+    }
+    let report = checked(&set, "P-RM", Accounting::Safe);
+    assert_eq!(report.refusals, []);
+    assert!(report.hard.is_schedulable());
+    let bound = |task: usize| report.tasks[task].response_time.map(|bound| bound.time.0);
+    assert_eq!(bound(0), Some(us(300)), "a section is less urgent than it, whichever job waits for its holder");
+    assert_eq!(bound(1), Some(us(50 + 10 + 100 + 300)), "as long as far executes the holder does not");
+    assert_eq!(bound(2), Some(us(100 + 10 + 300 + 60)), "and the waiter, itself a holder, is above it");
+    assert_eq!(bound(3), Some(us(200 + 60)), "what others do on cpu1 does not concern it");
+    assert_eq!(report.clusters.iter().map(|cluster| cluster.tasks.clone()).collect::<Vec<_>>(), [[1, 3], [0, 2]]);
+    assert_eq!(report.tasks.iter().map(|task| task.cluster).collect::<Vec<_>>(), [1, 0, 1, 0]);
+    let reasons = checked(&set, "P-RM", Accounting::Published).refusals;
+    assert!(reasons[0].reason.contains("no accounting is published"), "{reasons:?}");
 }
 
 /// Eleven tasks may each have a bottom half pending on one CPU, and Linux runs ten after an interrupt.

@@ -3,13 +3,14 @@
 use laxity_model::{Nanos, Scheduler, SignedNanos, Workload};
 
 use super::analysed_task::{AnalysedTask, analysed_tasks};
-use super::assign::{Cluster, assign};
+use super::assign::{Cluster, Part, assign};
 use super::chains;
 use super::context::{Context, Inflation, Machine};
 use super::coupled::Flow;
 use super::graphs::graphs;
 use super::hard::{hard, infeasible};
 use super::memory::without_memory;
+use super::regions::regions;
 use super::scaling::scaling;
 use super::served::{self, Fate, Jobs, Judged, judge};
 use super::settled::{hard_by_response_times, unproven, waits};
@@ -26,6 +27,7 @@ use crate::{Limits, Test};
 pub(super) struct Analysis<'a> {
     pub machine: Machine,
     pub workload: &'a Workload,
+    /// Those whose jobs wait for one another are one.
     pub clusters: Vec<Cluster>,
     pub tasks: &'a [AnalysedTask],
     /// The tokens of its graphs.
@@ -49,6 +51,7 @@ pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Option
     let workload = &*lowered;
     let tasks = analysed_tasks(workload, scheduler, &mut refusals);
     let clusters = assign(workload, scheduler, &tasks, &mut refusals);
+    let clusters = regions(workload, scheduler, options.accounting, clusters, &tasks);
     let sharing = Sharing::new(workload, scheduler, &clusters, &tasks);
     let (accounting, refusing) = (options.accounting, &mut refusals);
     UnsupportedFeatures {
@@ -127,7 +130,7 @@ impl<'a> Analysis<'a> {
         }
         match hard_by_response_times(context, limits) {
             Ok((hard, inflation)) => (judge(context, hard), Some(inflation)),
-            Err(failure) if context.machine.sharing.keeps_waits_apart(context.index) => {
+            Err(failure) if context.keeps_waits_apart() => {
                 let hard = infeasible(context).map_or_else(|| unproven(failure), super::hard::Hard::infeasible);
                 (judge(context, hard), context.inflate(None).ok())
             }
@@ -162,24 +165,28 @@ impl<'a> Analysis<'a> {
 
     fn report(&self, workload: &Workload, options: &Options, report: &mut Report) {
         let solution = self.solve(1_000, &options.limits);
-        let mut inflated: Vec<Option<Vec<(i128, u128)>>> = Vec::new();
+        let (mut clusters, mut inflated) = (Vec::new(), Vec::<Option<Vec<(i128, u128)>>>::new());
         for (context, found) in self.contexts(&solution.analysed, &solution.clusters).zip(&solution.found) {
-            let demand = found.inflation.as_ref().map(|inflation| inflated_demand(&context, inflation));
-            let all = &self.clusters[context.index].members;
-            report.clusters.push(ClusterReport {
-                cpus: context.cluster.cpus.clone(),
-                tasks: all.clone(),
-                load: Load {
-                    before: utilization(self.tasks, all.iter().copied()),
-                    after: demand.clone().map(|demand| sum_for_people(demand.into_iter())),
-                },
-                hard: found.hard.clone(),
-                soft: found.soft.clone(),
-            });
-            inflated.push(demand);
+            for part in &context.cluster.parts {
+                let demand = found.inflation.as_ref().map(|inflation| inflated_demand(&context, part, inflation));
+                let cluster = ClusterReport {
+                    cpus: part.cpus.clone(),
+                    tasks: part.members.clone(),
+                    load: Load {
+                        before: utilization(self.tasks, part.members.iter().copied()),
+                        after: demand.clone().map(|demand| sum_for_people(demand.into_iter())),
+                    },
+                    hard: found.hard.clone(),
+                    soft: found.soft.clone(),
+                };
+                clusters.push((part.number, cluster));
+                inflated.push(demand);
+            }
         }
-        report.hard = Finding::of_all(report.clusters.iter().map(|cluster| &cluster.hard));
-        report.soft = Finding::of_all(report.clusters.iter().map(|cluster| &cluster.soft));
+        clusters.sort_by_key(|(number, _)| *number);
+        report.clusters = clusters.into_iter().map(|(_, cluster)| cluster).collect();
+        report.hard = Finding::of_all(solution.found.iter().map(|found| &found.hard));
+        report.soft = Finding::of_all(solution.found.iter().map(|found| &found.soft));
         let all: Option<Vec<_>> = inflated.into_iter().collect();
         report.load.after = all.map(|all| sum_for_people(all.into_iter().flatten()));
         report.tasks = self.task_reports(&solution);
@@ -236,7 +243,7 @@ pub(super) fn task_report(context: &Context<'_>, found: &Found, index: usize, me
     };
     TaskReport {
         name: task.name.clone(),
-        cluster: context.index,
+        cluster: context.cluster.number_of(index),
         period: Nanos(period),
         deadline: Nanos(deadline),
         wcet: Nanos(wcet),
@@ -252,8 +259,11 @@ fn utilization(analysed: &[AnalysedTask], members: impl Iterator<Item = usize>) 
     sum_for_people(members.map(|index| (analysed[index].wcet.into(), analysed[index].period.into())))
 }
 
-/// Inflated execution times over periods.
-fn inflated_demand(context: &Context<'_>, inflation: &Inflation) -> Vec<(i128, u128)> {
-    let term = |(task, terms): (&AnalysedTask, &super::Terms)| (terms.total().into(), task.period.into());
-    context.members().zip(&inflation.terms).map(term).chain(context.isolated().map(served::share)).collect()
+/// Inflated execution times over periods, of the tasks of a part of the cluster.
+fn inflated_demand(context: &Context<'_>, part: &Part, inflation: &Inflation) -> Vec<(i128, u128)> {
+    let is_there = |index: usize| part.members.binary_search(&index).is_ok();
+    let members = context.cluster.members.iter().zip(&inflation.terms).filter(|&(&index, _)| is_there(index));
+    let terms = members.map(|(&index, terms)| (terms.total().into(), context.analysed[index].period.into()));
+    let isolated = context.cluster.isolated.iter().filter(|&&index| is_there(index));
+    terms.chain(isolated.map(|&index| served::share(&context.analysed[index]))).collect()
 }

@@ -12,7 +12,8 @@ use laxity_model::{CpuId, ReleaseInterrupts, Scheduler, Scope, Workload};
 use super::Refusal;
 use super::analysed_task::AnalysedTask;
 
-/// CPUs that share a ready queue, and what runs there.
+/// CPUs that share a ready queue, and what runs there; or several such clusters whose jobs wait for one another
+/// ([`regions`](super::regions)).
 #[derive(Clone, Debug)]
 pub(super) struct Cluster {
     /// Those that run jobs; at least one.
@@ -21,6 +22,40 @@ pub(super) struct Cluster {
     pub members: Vec<usize>,
     /// Indices of tasks that no set to test has, as their servers are charged to all others whatever schedules them.
     pub isolated: Vec<usize>,
+    /// Its ready queues: one, but where jobs of several wait for one another.
+    pub parts: Vec<Part>,
+}
+
+/// CPUs that share a ready queue, as the scheduler has them.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    /// Its number among the clusters of the scheduler.
+    pub number: usize,
+    /// Those that run jobs; at least one.
+    pub cpus: Vec<CpuId>,
+    /// Indices of the tasks that it schedules, ascending, isolated ones included.
+    pub members: Vec<usize>,
+}
+
+impl Cluster {
+    /// That of `parts`, of which there is at least one.
+    pub fn of(parts: Vec<Part>) -> Cluster {
+        let cpus = parts.iter().flat_map(|part| part.cpus.iter().copied()).collect();
+        let mut members: Vec<usize> = parts.iter().flat_map(|part| part.members.iter().copied()).collect();
+        members.sort_unstable();
+        Cluster { cpus, members, isolated: Vec::new(), parts }
+    }
+
+    /// Which of its parts schedules a task, which is one of its own.
+    pub fn part_of(&self, task: usize) -> usize {
+        let has = |part: &Part| part.members.binary_search(&task).is_ok();
+        self.parts.iter().position(has).expect("a task of the cluster is of one of its parts")
+    }
+
+    /// The number, among the clusters of the scheduler, of the one that schedules a task of its own.
+    pub fn number_of(&self, task: usize) -> usize {
+        self.parts[self.part_of(task)].number
+    }
 }
 
 /// Assigns every task. Tasks that cannot be assigned are added to `refusals`.
@@ -53,9 +88,9 @@ pub(super) fn assign(
     }
     let sizes: Vec<u128> = clusters.iter().map(|cpus| cpus.len() as u128).collect();
     let cluster_of = worst_fit(analysed, &named, &sizes);
-    let members = |cluster| (0..analysed.len()).filter(|&task| cluster_of[task] == cluster).collect();
-    let cluster = |(index, cpus)| Cluster { cpus, members: members(index), isolated: Vec::new() };
-    clusters.into_iter().enumerate().map(cluster).collect()
+    let members = |cluster: usize| (0..analysed.len()).filter(|&task| cluster_of[task] == cluster).collect();
+    let part = |(number, cpus)| Part { number, cpus, members: members(number) };
+    clusters.into_iter().enumerate().map(part).map(|part| Cluster::of(vec![part])).collect()
 }
 
 /// The CPUs of each cluster without a dedicated interrupt CPU, and the new number of each cluster of the platform: one

@@ -5,9 +5,9 @@ use laxity_model::{Invocation, Nanos, OverheadCosts, PriorityRule, Quanta, Relea
 use super::Accounting;
 use super::analysed_task::AnalysedTask;
 use super::assign::Cluster;
+use super::occupancy::Apart;
 use super::sharing::Sharing;
 use super::terms::Terms;
-use crate::suspension::SuspendingTask;
 
 /// The machine and the scheduler, as far as they concern overheads. Times in ticks (nanoseconds).
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub(super) struct Inflation {
     /// What makes up each member's.
     pub terms: Vec<Terms>,
     /// The members with their waits apart; `None` where the accounting does not keep them apart.
-    pub waiting: Option<Vec<SuspendingTask>>,
+    pub waiting: Option<Apart>,
     /// How late the scheduler may notice a release, and so act on it: quantum-driven only.
     pub late: u64,
 }
@@ -116,6 +116,16 @@ impl Machine {
         self.costs.tick.0.saturating_mul(self.quantum.div_ceil(self.tick))
     }
 
+    /// What ticks leave of a quantum, if anything.
+    pub fn left_of_a_quantum(&self) -> Option<u64> {
+        self.quantum.checked_sub(self.ticks_per_quantum()).filter(|&left| left > 0)
+    }
+
+    /// How long whole quanta last that leave `time` to jobs.
+    pub fn in_quanta(&self, time: u64) -> u64 {
+        time.div_ceil(self.left_of_a_quantum().unwrap_or(1)).saturating_mul(self.quantum)
+    }
+
     /// The larger of the delays of a preempted job that resumes on its own and on another CPU.
     pub fn cache_delay(&self) -> u64 {
         self.costs.cache_preemption.max(self.costs.cache_migration).0
@@ -177,6 +187,13 @@ impl<'a> Context<'a> {
     /// Whether members wait for resources or GPUs, and so for one another.
     pub fn shares(&self) -> bool {
         self.members().any(|task| task.uses_gpu() || !task.uses.requests.is_empty())
+    }
+
+    /// Whether waits of members are bounded only if they are kept apart from execution: what they wait for may not follow their
+    /// priority at once, or not in their ready queue.
+    pub fn keeps_waits_apart(&self) -> bool {
+        let is_shared_late = self.machine.is_quantum_driven && self.shares();
+        is_shared_late || self.cluster.parts.len() > 1 || self.machine.sharing.keeps_waits_apart(self.index)
     }
 
     /// Whether members use GPUs.

@@ -241,8 +241,8 @@ fn withdraw(workload: &Workload, clusters: &[Cluster], found: &mut [&mut Found],
         (*waits, are_more) = (true, true);
         for (index, cluster) in clusters.iter().enumerate() {
             if cluster.members.iter().any(|member| nodes.contains(member)) {
-                let message = message.clone();
-                found[index].refute(Failure { cluster: index, test: None, task: None, interval: None, message });
+                let (message, cluster) = (message.clone(), cluster.parts[0].number);
+                found[index].refute(Failure { cluster, test: None, task: None, interval: None, message });
             }
         }
     }

@@ -8,13 +8,19 @@ use crate::{Infeasibility, Outcome, Precondition, Reason, TaskSet, Verdict};
 
 /// A failure of a whole cluster before any test.
 pub(super) fn of_cluster(context: &Context<'_>, message: String) -> Failure {
-    Failure { cluster: context.index, test: None, task: None, interval: None, message }
+    Failure { cluster: number(context), test: None, task: None, interval: None, message }
 }
 
 /// A failure of one task before any test.
 pub(super) fn of_task(context: &Context<'_>, task: usize, message: String) -> Failure {
     let message = format!("task \"{}\": {message}", context.analysed[task].name);
-    Failure { cluster: context.index, test: None, task: Some(task), interval: None, message }
+    let cluster = context.cluster.number_of(task);
+    Failure { cluster, test: None, task: Some(task), interval: None, message }
+}
+
+/// The number of the cluster; the first, if it is several.
+fn number(context: &Context<'_>) -> usize {
+    context.cluster.parts[0].number
 }
 
 /// Why `verdict` about `set` is no acceptance; `order` are the analysed of the set, in its order.
@@ -33,7 +39,7 @@ pub(super) fn of_verdict(context: &Context<'_>, verdict: &Verdict, set: &TaskSet
         Outcome::Infeasible(Infeasibility::Window { .. } | Infeasibility::Utilization { .. })
     );
     Failure {
-        cluster: context.index,
+        cluster: number(context),
         test: (!is_plain).then_some(verdict.test),
         task: task.map(|index| order[index]),
         interval: interval.map(Nanos),

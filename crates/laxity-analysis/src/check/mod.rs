@@ -38,6 +38,7 @@ mod plain_sums;
 mod preemptions;
 mod published;
 mod published_gpu;
+mod regions;
 mod report;
 mod safe;
 mod scaling;
@@ -137,8 +138,8 @@ impl Default for Options {
 /// Analyses `workload`, which must be valid, under `scheduler` and the overheads of its platform.
 ///
 /// Self-suspensions, GPU operations, waits for resources and GPUs, and release jitter count as execution
-/// (suspension-oblivious). Ways to share resources and GPUs that have no bound are refused, and so are waits under quanta
-/// or beside a dedicated interrupt CPU. Graphs become sporadic tasks
+/// (suspension-oblivious), or are kept apart from it ([`suspension`](crate::suspension)). Ways to share resources and GPUs that
+/// have no bound are refused, and so are waits beside a dedicated interrupt CPU. Graphs become sporadic tasks
 /// ([`pgm`](crate::pgm)). Best-effort tasks run only where no real-time job wants the CPU: what is left of them is the memory
 /// traffic by which they slow GPU operations down ([`bwlock`](crate::bwlock)).
 pub fn check(workload: &Workload, scheduler: &Scheduler, options: &Options) -> Report {

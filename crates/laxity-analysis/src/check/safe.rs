@@ -72,7 +72,7 @@ pub(super) fn inflate(context: &Context<'_>, pending: &[u64]) -> Result<Inflatio
         add_waits(waiting, &windows, &mut terms);
     }
     // What keeps others from CPUs is not known of servers by their jobs.
-    let is_kept_apart = !context.machine.is_quantum_driven && !context.has_servers();
+    let is_kept_apart = (!context.machine.is_quantum_driven || context.shares()) && !context.has_servers();
     let apart = is_kept_apart.then(|| apart(context, &terms, waiting.as_ref(), &windows));
     Ok(Inflation { terms, waiting: apart, late: context.machine.lateness() })
 }
@@ -262,7 +262,7 @@ impl<'a> Common<'a> {
         let halves = self.context.machine.sharing.schedulings_of_a_half().saturating_mul(self.halves.in_a_row());
         let scheduled = dispatch.saturating_mul(halves);
         let interrupt = self.pair.saturating_add(self.halves.own()).saturating_add(scheduled);
-        Holding { dispatch, interrupt }
+        Holding { dispatch, late: self.context.machine.lateness(), interrupt }
     }
 
     /// How often jobs are displaced; `None` where that costs nothing.
@@ -321,7 +321,7 @@ pub(super) fn longest_sections(context: &Context<'_>) -> Vec<u64> {
 fn round_up(context: &Context<'_>, task: &AnalysedTask, mut terms: Terms) -> Result<Terms, String> {
     let machine = context.machine;
     let ticks = machine.ticks_per_quantum();
-    let effective = machine.quantum.checked_sub(ticks).filter(|&left| left > 0);
+    let effective = machine.left_of_a_quantum();
     let effective = effective.ok_or("ticks leave nothing of a quantum; lower their cost or lengthen the quantum")?;
     let total = terms.total();
     let quanta = total.div_ceil(effective);

@@ -8,7 +8,7 @@ use super::context::{Context, Inflation};
 use super::explain;
 use super::hard::{Hard, Sets, infeasible};
 use super::{Accounting, BoundSource, Failure, Finding, Status};
-use crate::suspension::{Ranking, SuspendingTask, Unbounded, response_times};
+use crate::suspension::{Queues, Ranking, SuspendingTask, Unbounded, response_times_across};
 use crate::{LONGEST_TICKS, Limits, Test};
 
 /// Rounds in which response times and waits settle; in practice a handful.
@@ -47,7 +47,7 @@ fn settle(context: &Context<'_>, limits: &Limits, longest: &[u64]) -> Result<Set
     let mut pending: Vec<u64> = context.members().map(|task| task.wcet).collect();
     for _ in 0..ROUNDS_MAX {
         let inflation = context.inflate(Some(&pending))?;
-        let as_execution = (!machine.sharing.keeps_waits_apart(context.index))
+        let as_execution = (!context.keeps_waits_apart())
             .then(|| {
                 let sets = Sets { context, inflation: &inflation, order: order.clone() };
                 let (_, verdict) = sets.ask(test, Lateness::Shortens, limits).ok()?;
@@ -90,16 +90,20 @@ fn waits_apart(
     longest: &[u64],
     limits: &Limits,
 ) -> Result<Vec<u64>, Failure> {
-    let Some(tasks) = &inflation.waiting else {
-        let message = "waits are kept apart from execution under the safe accounting and event-driven scheduling only, and not \
-                       beside tasks with budgets that jobs may exhaust";
+    let Some(apart) = &inflation.waiting else {
+        let message = "waits are kept apart from execution under the safe accounting only, and not beside tasks with budgets \
+                       that jobs may exhaust";
         return Err(explain::of_cluster(context, message.to_owned()));
     };
     let members: Vec<usize> = order.iter().map(|&index| context.member(index)).collect();
     let in_order = |values: &[u64]| members.iter().map(|&member| values[member]).collect::<Vec<u64>>();
-    let tasks: Vec<SuspendingTask> = members.iter().map(|&member| tasks[member]).collect();
+    let tasks: Vec<SuspendingTask> = members.iter().map(|&member| apart.tasks[member]).collect();
+    let reach: Vec<Vec<usize>> = members.iter().map(|&member| apart.reach[member].clone()).collect();
+    let of: Vec<usize> = reach.iter().map(|reach| reach[0]).collect();
+    let cpus: Vec<u32> = context.cluster.parts.iter().map(|part| part.cpus.len() as u32).collect();
+    let queues = Queues { cpus: &cpus, of: &of, reach: &reach };
     let ranking = if context.machine.rule == PriorityRule::Edf { Ranking::Edf } else { Ranking::Listed };
-    let found = response_times(&tasks, context.cpus(), ranking, &in_order(pending), &in_order(longest), limits);
+    let found = response_times_across(&tasks, queues, ranking, &in_order(pending), &in_order(longest), limits);
     let found = found.map_err(|unbounded| match unbounded {
         Unbounded::OutOfSteps => {
             explain::of_cluster(context, format!("gave up after {} steps; raise the limit", limits.steps))
@@ -124,14 +128,15 @@ pub(super) fn waits(context: &Context<'_>) -> bool {
     let machine = context.machine;
     let pends_longer = || context.members().any(|task| task.suspensions > 0 || task.deadline > task.period);
     let is_late = || !context.has_servers() && pends_longer();
-    machine.accounting == Accounting::Safe && !machine.is_quantum_driven && (context.shares() || is_late())
+    machine.accounting == Accounting::Safe && (context.shares() || !machine.is_quantum_driven && is_late())
 }
 
 /// Whether bounds beyond deadlines are looked for: not of so many tasks that it takes long.
 pub(super) fn may_be_late(context: &Context<'_>) -> bool {
     let machine = context.machine;
     let is_small = context.members().len() <= LATE_TASKS_MAX;
-    machine.accounting == Accounting::Safe && !machine.is_quantum_driven && is_small && !context.has_servers()
+    let is_apart = context.shares() || !machine.is_quantum_driven;
+    machine.accounting == Accounting::Safe && is_apart && is_small && !context.has_servers()
 }
 
 /// Whether all deadlines are met, of members that may wait.

@@ -6,8 +6,9 @@ use laxity_model::{
 };
 
 use super::analysed_task::AnalysedTask;
-use super::assign::Cluster;
+use super::assign::{Cluster, Part};
 use super::devices::DeviceLoad;
+use super::regions::named_cluster;
 use super::tokens::TokenRules;
 use super::uses::{Lock, Operation, Request};
 
@@ -31,6 +32,8 @@ pub(super) struct Sharing {
     pub devices: Vec<DeviceLoad>,
     /// The GPUs that each cluster shares.
     pub pools: Vec<Vec<usize>>,
+    /// How many CPUs run jobs that may ask for these, whichever cluster of the scheduler they are of.
+    pool_cpus: Vec<u32>,
     /// The GPU of each task under the driver, where an operation names none.
     default_gpus: Vec<Option<usize>>,
     copy_engines: Vec<u8>,
@@ -88,7 +91,7 @@ impl Sharing {
     pub fn new(workload: &Workload, scheduler: &Scheduler, clusters: &[Cluster], analysed: &[AnalysedTask]) -> Sharing {
         let management = &workload.gpu_management;
         let costs = workload.platform.overheads.at(analysed.len());
-        let pools = pools(workload, scheduler, clusters);
+        let pools = pools(workload, scheduler, clusters, analysed);
         let longest = |time: &ExecutionTime| time.wcet.max(time.actual.max(time.wcet));
         let half = |time: &Option<ExecutionTime>, cost: Nanos| time.as_ref().map_or(cost, longest).0;
         let mut sharing = Sharing {
@@ -110,6 +113,7 @@ impl Sharing {
             replicas: workload.resources.iter().map(|resource| resource.replicas).collect(),
             devices: DeviceLoad::all(workload, scheduler, clusters, analysed.len()),
             default_gpus: default_gpus(&pools, clusters, analysed),
+            pool_cpus: pool_cpus(workload, scheduler, clusters, analysed),
             pools,
             copy_engines: workload.platform.gpus.iter().map(|gpu| gpu.copy_engines).collect(),
         };
@@ -129,7 +133,7 @@ impl Sharing {
             let locks = request.within.iter().chain([&request.lock]);
             locks.clone().any(|&lock| lock == Lock::Gpu) && locks.clone().any(|&lock| lock != Lock::Gpu)
         };
-        let queues = self.tokens().map(|rules| rules.queues(cluster.cpus.len() as u32, self.pools[index].len()));
+        let queues = self.tokens().map(|rules| rules.queues(self.pool_cpus[index], self.pools[index].len()));
         let names = |task: &AnalysedTask| task.uses.demand.named_gpu().is_some();
         let names_gpus = self.pools[index].len() > 1 && users().any(names);
         Users {
@@ -176,6 +180,11 @@ impl Sharing {
             operations.any(|operation| self.engine(index, operation).is_some_and(|(at, _)| at == gpu))
         };
         !self.holds_gpus() && analysed.iter().enumerate().filter(uses).count() > 1
+    }
+
+    /// How many CPUs run jobs that may ask for the GPUs of a cluster: GPUSync's m.
+    pub fn pool_cpus(&self, cluster: usize) -> u32 {
+        self.pool_cpus[cluster]
     }
 
     /// Whether requests for tokens of a cluster may find all queues full: then no job that holds one need be as urgent.
@@ -279,24 +288,48 @@ impl Sharing {
     }
 }
 
+/// The part of a cluster whose GPUs it shares: the first with tasks that use some, or just the first.
+fn part_with_gpus<'c>(cluster: &'c Cluster, analysed: &[AnalysedTask]) -> &'c Part {
+    let uses = |part: &&Part| part.members.iter().any(|&member| analysed[member].uses_gpu());
+    cluster.parts.iter().find(uses).unwrap_or(&cluster.parts[0])
+}
+
 /// All GPUs under global scheduling, else those of the cluster of the platform that the CPUs are part of.
-fn pools(workload: &Workload, scheduler: &Scheduler, clusters: &[Cluster]) -> Vec<Vec<usize>> {
+fn pools(
+    workload: &Workload,
+    scheduler: &Scheduler,
+    clusters: &[Cluster],
+    analysed: &[AnalysedTask],
+) -> Vec<Vec<usize>> {
     let platform = &workload.platform;
     let pool = |cluster: &Cluster| {
-        let named = platform.clusters.iter().position(|cpus| cpus.contains(&cluster.cpus[0]));
+        let named = named_cluster(workload, scheduler, part_with_gpus(cluster, analysed));
         let belongs = |&gpu: &usize| scheduler.scope == Scope::Global || Some(platform.gpus[gpu].cluster) == named;
         (0..platform.gpus.len()).filter(belongs).collect()
     };
     clusters.iter().map(pool).collect()
 }
 
-/// Round robin among the tasks of a cluster that use a GPU.
+/// Of each cluster: the CPUs that run jobs of all clusters with its GPUs.
+fn pool_cpus(workload: &Workload, scheduler: &Scheduler, clusters: &[Cluster], analysed: &[AnalysedTask]) -> Vec<u32> {
+    let parts = || clusters.iter().flat_map(|cluster| &cluster.parts);
+    let count = |cluster: &Cluster| {
+        let named = named_cluster(workload, scheduler, part_with_gpus(cluster, analysed));
+        let beside = parts().filter(|part| named_cluster(workload, scheduler, part) == named);
+        beside.map(|part| part.cpus.len() as u32).sum()
+    };
+    clusters.iter().map(count).collect()
+}
+
+/// Round robin among the tasks of a ready queue that use a GPU.
 fn default_gpus(pools: &[Vec<usize>], clusters: &[Cluster], analysed: &[AnalysedTask]) -> Vec<Option<usize>> {
     let mut gpus = vec![None; analysed.len()];
     for (pool, cluster) in pools.iter().zip(clusters).filter(|(pool, _)| !pool.is_empty()) {
-        let users = cluster.members.iter().filter(|&&index| analysed[index].uses_gpu());
-        for (count, &index) in users.enumerate() {
-            gpus[index] = Some(pool[count % pool.len()]);
+        for part in &cluster.parts {
+            let users = part.members.iter().filter(|&&index| analysed[index].uses_gpu());
+            for (count, &index) in users.enumerate() {
+                gpus[index] = Some(pool[count % pool.len()]);
+            }
         }
     }
     gpus

@@ -71,8 +71,8 @@ fn as_execution(context: &Context<'_>, limits: &Limits) -> Result<(Vec<u64>, Inf
     if let Some(failure) = shared_when_tardy(context) {
         return Err(failure);
     }
-    if context.machine.sharing.keeps_waits_apart(context.index) {
-        let message = "no tardiness bound is known for waits behind what does not become as urgent".to_owned();
+    if context.keeps_waits_apart() {
+        let message = "no tardiness bound is known for waits behind what does not become as urgent at once".to_owned();
         return Err(explain::of_cluster(context, message));
     }
     settle(context, limits)

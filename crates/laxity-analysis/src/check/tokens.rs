@@ -232,7 +232,10 @@ impl Waiting<'_> {
 
     /// How long an operation keeps its engines, and what its holder takes besides.
     fn engine_hold(&self, operation: &Operation) -> u64 {
-        let dispatches = self.holding.dispatch.saturating_mul(if operation.work == Work::Peer { 3 } else { 2 });
+        let dispatch = self.holding.dispatch.saturating_add(self.holding.late);
+        // The second engine of a peer copy may have a holder that must become more urgent first.
+        let (times, requests) = if operation.work == Work::Peer { (3, 1) } else { (2, 0) };
+        let dispatches = dispatch.saturating_mul(times).saturating_add(self.holding.late.saturating_mul(requests));
         let interrupts = self.holding.interrupt.saturating_mul(operation.interrupts.into());
         operation.time.saturating_add(dispatches).saturating_add(interrupts)
     }
@@ -252,6 +255,6 @@ impl Waiting<'_> {
     }
 
     fn queues(&self, rules: &TokenRules) -> Queues {
-        rules.queues(self.cpus(), self.pool())
+        rules.queues(self.sharing().pool_cpus(self.cluster()), self.pool())
     }
 }

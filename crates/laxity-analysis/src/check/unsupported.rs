@@ -6,7 +6,8 @@ use laxity_model::{
 };
 
 use super::analysed_task::AnalysedTask;
-use super::assign::Cluster;
+use super::assign::{Cluster, Part};
+use super::regions::{may_share_gpus, named_cluster};
 use super::sharing::Sharing;
 use super::uses::Lock;
 use super::{Accounting, Refusal};
@@ -43,14 +44,28 @@ impl UnsupportedFeatures<'_> {
         let any = |wanted: &dyn Fn(&AnalysedTask) -> bool| self.analysed.iter().any(wanted);
         let (uses_gpus, uses_locks) = (any(&AnalysedTask::uses_gpu), any(&|task| !task.uses.requests.is_empty()));
         if (uses_gpus || uses_locks) && self.scheduler.invocation == Invocation::QuantumDriven {
-            let reason = "waits for resources and GPUs are analysed for event-driven scheduling only; choose that (E \
-                          instead of Q)";
-            return self.add(self.scheduler.to_string(), reason);
+            self.quanta(uses_gpus);
         }
         self.resources();
         if uses_gpus {
             self.management();
             self.pools();
+        }
+    }
+
+    /// Waits for resources and GPUs under quanta.
+    fn quanta(&mut self, uses_gpus: bool) {
+        if self.accounting == Accounting::Published {
+            let reason = "no accounting of waits for resources and GPUs under quanta is published; take the safe accounting, or \
+                          event-driven scheduling (E instead of Q)";
+            return self.add(self.scheduler.to_string(), reason);
+        }
+        let management = &self.workload.gpu_management;
+        let is_on_stacks = management.handling == InterruptHandling::Linux && management.callback.is_none();
+        if uses_gpus && !is_on_stacks {
+            let reason = "bottom halves that wait for a thread, or for their owner's priority, are analysed for event-driven \
+                          scheduling only; choose that (E instead of Q), or interrupt handling \"linux\" without `callback`";
+            self.add(self.scheduler.to_string(), reason);
         }
     }
 
@@ -140,7 +155,7 @@ impl UnsupportedFeatures<'_> {
     fn tokens(&mut self, cluster: usize) {
         let Some(rules) = self.sharing.tokens() else { return };
         let gpus = self.sharing.pools[cluster].len();
-        let queues = rules.queues(self.clusters[cluster].cpus.len() as u32, gpus);
+        let queues = rules.queues(self.sharing.pool_cpus(cluster), gpus);
         let users =
             || self.clusters[cluster].members.iter().map(|&at| &self.analysed[at]).filter(|task| task.uses_gpu());
         let names = users().find(|task| task.uses.demand.named_gpu().is_some());
@@ -206,20 +221,11 @@ impl UnsupportedFeatures<'_> {
         for (index, pool) in self.sharing.pools.iter().enumerate() {
             let members = |cluster: usize| self.clusters[cluster].members.iter().map(|&at| &self.analysed[at]);
             let Some(user) = members(index).find(|task| task.uses_gpu()) else { continue };
-            let beside =
-                |&other: &usize| self.sharing.pools[other] == *pool && members(other).any(|task| task.uses_gpu());
             if pool.is_empty() {
                 self.add(format!("task \"{}\"", user.name), "its cluster has no GPU; move the task or the GPU");
                 continue;
             }
-            if let Some(other) = (0..index).find(beside) {
-                let reason = format!(
-                    "it shares its GPUs with tasks of CPUs {}, which have a ready queue of their own, and waits are \
-                     analysed within one; put all users of a GPU into one cluster (C- or G-)",
-                    counted(&self.clusters[other].cpus)
-                );
-                self.add(format!("task \"{}\"", user.name), reason);
-            }
+            self.users(index);
             for &gpu in pool {
                 self.interrupts(index, gpu);
             }
@@ -228,16 +234,65 @@ impl UnsupportedFeatures<'_> {
         }
     }
 
+    /// The ready queues of which tasks use GPUs, each with the cluster that it is of.
+    fn parts_with_gpus(&self) -> Vec<(usize, Part)> {
+        let uses = |part: &&Part| part.members.iter().any(|&at| self.analysed[at].uses_gpu());
+        let mut parts = Vec::new();
+        for (index, cluster) in self.clusters.iter().enumerate() {
+            parts.extend(cluster.parts.iter().filter(uses).map(|part| (index, part.clone())));
+        }
+        parts
+    }
+
+    /// Users of the GPUs of a cluster in several ready queues.
+    fn users(&mut self, index: usize) {
+        let parts = self.parts_with_gpus();
+        let pool = |part: &Part| named_cluster(self.workload, self.scheduler, part);
+        let mut found = Vec::new();
+        for (at, (of, part)) in parts.iter().enumerate().filter(|(_, (of, _))| *of == index) {
+            let before = || parts[..at].iter();
+            let beside = before().find(|(_, other)| pool(other) == pool(part));
+            let apart = before().find(|(other, beside)| other == of && pool(beside) != pool(part));
+            let reason = if let Some((_, other)) = beside.filter(|_| !may_share_gpus(self.workload)) {
+                format!(
+                    "it shares its GPUs with tasks of CPUs {}, which have a ready queue of their own, where bottom halves may \
+                     wait for CPUs and keep them; take interrupt handling \"linux\" or \"preempt_rt_high\" without \
+                     `callback`, or put all users of a GPU into one cluster (C- or G-)",
+                    counted(&other.cpus)
+                )
+            } else if let Some((_, other)) = apart {
+                format!(
+                    "it asks for the same resources as tasks of CPUs {}, or is interrupted together with them, and these use \
+                     other GPUs: such waits are analysed for one pool of GPUs only; put all users into one cluster (C- or G-)",
+                    counted(&other.cpus)
+                )
+            } else {
+                continue;
+            };
+            let task = part.members.iter().map(|&at| &self.analysed[at]).find(|task| task.uses_gpu());
+            found.push((format!("task \"{}\"", task.map_or("", |task| task.name.as_str())), reason));
+        }
+        found.into_iter().for_each(|(subject, reason)| self.add(subject, reason));
+    }
+
     /// The interrupts of a GPU that tasks of `cluster` use.
     fn interrupts(&mut self, cluster: usize, gpu: usize) {
         let gpu = &self.workload.platform.gpus[gpu];
-        let outside = gpu.interrupt_cpus.iter().find(|cpu| !self.clusters[cluster].cpus.contains(cpu));
+        let cpus: Vec<CpuId> = match may_share_gpus(self.workload) {
+            true => self.clusters[cluster].cpus.clone(),
+            false => {
+                let users = self.parts_with_gpus().into_iter().filter(|&(of, _)| of == cluster);
+                users.flat_map(|(_, part)| part.cpus).collect()
+            }
+        };
+        let outside = gpu.interrupt_cpus.iter().find(|cpu| !cpus.contains(cpu));
         if let Some(outside) = outside.filter(|_| !is_dedicated(self.scheduler)) {
             let reason = format!(
-                "it may interrupt cpu{}, which is not among CPUs {} of the tasks that use it; route its interrupts to \
-                 these",
+                "it may interrupt cpu{}, which is not among CPUs {} of the tasks that use it, where bottom halves may wait for \
+                 CPUs and keep them; route its interrupts to these, or take interrupt handling \"linux\" or \
+                 \"preempt_rt_high\" without `callback`",
                 outside.0,
-                counted(&self.clusters[cluster].cpus)
+                counted(&cpus)
             );
             self.add(format!("GPU \"{}\"", gpu.name), reason);
         }
@@ -276,8 +331,8 @@ impl UnsupportedFeatures<'_> {
             let reason = if clusters == 0 {
                 continue;
             } else if clusters > 1 {
-                "tasks of several ready queues use it, and a priority inherited in one means nothing in another; put \
-                 all its users into one cluster (C- or G-)"
+                "tasks of several ready queues use it, for which no accounting is published; take the safe accounting, or \
+                 put all its users into one cluster (C- or G-)"
             } else if resource.protocol == ResourceProtocol::PriorityCeiling
                 && self.scheduler.rule == PriorityRule::Edf
                 && self.accounting == Accounting::Published

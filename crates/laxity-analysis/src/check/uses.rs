@@ -24,6 +24,8 @@ pub(super) struct Demand {
     pub suspension: u64,
     /// How often the job may suspend: for a time, for a lock, for a GPU operation.
     pub suspensions: u64,
+    /// Requests for locks, engines not counted.
+    pub requests: u64,
     /// Interrupts that its GPU operations raise.
     pub interrupts: u64,
     /// Engines that it asks for, one at a time.
@@ -136,7 +138,8 @@ impl Uses {
         held.pop();
         self.requests[at].demand = demand.clone();
         // It may have to wait for the lock.
-        Demand { suspensions: demand.suspensions.saturating_add(1), ..demand }
+        let (suspensions, requests) = (demand.suspensions.saturating_add(1), demand.requests.saturating_add(1));
+        Demand { suspensions, requests, ..demand }
     }
 }
 
@@ -146,6 +149,7 @@ impl Demand {
         self.section = self.section.max(other.section);
         self.suspension = self.suspension.saturating_add(other.suspension);
         self.suspensions = self.suspensions.saturating_add(other.suspensions);
+        self.requests = self.requests.saturating_add(other.requests);
         self.interrupts = self.interrupts.saturating_add(other.interrupts);
         self.engine_locks = self.engine_locks.saturating_add(other.engine_locks);
         self.operations.extend(other.operations);

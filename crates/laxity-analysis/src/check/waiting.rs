@@ -5,7 +5,8 @@
 //! any number of locks, is at least as urgent as i by inheritance. Each job that inherits does so from a waiting job of
 //! its own, because a job waits for one holder: a mutex has one, and a queue of the k-FMLP or of GPUSync, too. So at most
 //! m - 1 ready jobs are more urgent than the one that i waits for, and that one runs or its GPU operation does: i waits only
-//! while a holder executes its critical section. (Hence no lock across ready queues.)
+//! while a holder executes its critical section. Under quanta and across ready queues this argument does not hold, and
+//! waits are kept apart from execution instead ([`occupancy`](super::occupancy)).
 //!
 //! - **Any protocol**: of each other task's jobs pending in the window, the outermost critical sections with locks that
 //!   may be in the way: each delays i once. This covers nested sections and priority queues.
@@ -39,6 +40,8 @@ const NODES_MAX: u64 = 5_000;
 pub(super) struct Holding {
     /// Each time that it gets a CPU: once it is granted, after each suspension.
     pub dispatch: u64,
+    /// How late the scheduler may act on that, and on priorities that change: under quanta only.
+    pub late: u64,
     /// Each interrupt of its GPU operations.
     pub interrupt: u64,
 }
@@ -125,10 +128,6 @@ impl<'a> Waiting<'a> {
         self.context.machine.rule
     }
 
-    pub(super) fn cpus(&self) -> u32 {
-        self.context.cpus()
-    }
-
     pub(super) fn cluster(&self) -> usize {
         self.context.index
     }
@@ -175,12 +174,15 @@ impl<'a> Waiting<'a> {
     /// How long a section of `member` takes once it is granted, if nothing but waits for inner locks interferes.
     pub(super) fn hold(&self, member: usize, demand: &Demand) -> u64 {
         let dispatches = 1 + demand.suspensions;
+        // A holder that it waits for may have to become more urgent first.
+        let notices = dispatches.saturating_add(demand.requests).saturating_add(demand.engine_locks);
         [
             demand.wcet,
             demand.suspension,
             demand.gpu(),
             self.engines(member, demand),
             dispatches.saturating_mul(self.holding.dispatch),
+            notices.saturating_mul(self.holding.late),
             demand.interrupts.saturating_mul(self.holding.interrupt),
         ]
         .into_iter()
@@ -220,6 +222,52 @@ impl<'a> Waiting<'a> {
             if request.demand.named_gpu().is_some() { all } else { all.div_ceil(gpus) }
         };
         self.requests(member, Lock::Gpu).map(wait).fold(0, u64::saturating_add)
+    }
+
+    /// How often a job of `member` may be given a CPU within its critical sections.
+    pub(super) fn dispatches_in_sections(&self, member: usize) -> u64 {
+        let dispatches = |request: &Request| request.demand.suspensions.saturating_add(1);
+        self.task(member).uses.outermost().map(dispatches).fold(0, u64::saturating_add)
+    }
+
+    /// How often a job of `member` that holds something asks for something else, so that what it waits for is another job.
+    pub(super) fn nested_requests(&self, member: usize) -> u64 {
+        let inner = |request: &Request| request.demand.requests.saturating_add(request.demand.engine_locks);
+        self.task(member).uses.outermost().map(inner).fold(0, u64::saturating_add)
+    }
+
+    /// From which place on, in the order of falling fixed priorities, jobs may find critical sections of `member` above them, which
+    /// is itself further down; `places` has that of each member. A holder has the priority of a job that waits, for that job's
+    /// own priority no two unless a lock has several holders.
+    pub(super) fn raised_from(&self, member: usize, places: &[usize]) -> usize {
+        let asks = |member: usize, locks: &[Lock]| self.task(member).uses.requests.iter().any(|it| touches(it, locks));
+        let of = |component: &Vec<Lock>| {
+            let users = self.others(member).filter(|&other| asks(other, component)).map(|other| places[other]);
+            users.min().map(|highest| highest + usize::from(!self.raises_many(component)))
+        };
+        let asked = self.components.iter().filter(|locks| asks(member, locks));
+        asked.filter_map(of).min().unwrap_or(usize::MAX)
+    }
+
+    /// The parts of the cluster whose jobs may keep a CPU from what a job of `member` waits for: its own first.
+    pub(super) fn reach(&self, member: usize) -> Vec<usize> {
+        let part = |member: usize| self.context.cluster.part_of(self.context.cluster.members[member]);
+        let mut reach = vec![part(member)];
+        if self.context.cluster.parts.len() == 1 {
+            return reach;
+        }
+        let asks = |member: usize, locks: &[Lock]| self.task(member).uses.requests.iter().any(|it| touches(it, locks));
+        for component in self.components.iter().filter(|locks| asks(member, locks)) {
+            for other in self.others(member).filter(|&other| asks(other, component)) {
+                reach.push(part(other));
+            }
+        }
+        reach[1..].sort_unstable();
+        let own = reach[0];
+        let mut others: Vec<usize> = reach.drain(1..).filter(|&part| part != own).collect();
+        others.dedup();
+        reach.extend(others);
+        reach
     }
 
     /// For how long a job of `member` may keep a CPU within its critical sections.

@@ -160,6 +160,7 @@ fn arbitration() -> Vec<(&'static str, String)> {
     let both = format!("{GPU}{SECOND}");
     let pool = |management: &str| gpus(&both, &format!("arbitration = {management}"), "G-RM", KERNEL);
     let unlike = format!("{GPU}{SECOND}copy_engines = 2\n");
+    let threads = "arbitration = \"k_fmlp\"\nhandling = \"klmirqd\"";
     vec![
         ("driver", by("\"driver\"")),
         ("driver, jobs spin", by("\"driver_spinning\"")),
@@ -181,17 +182,34 @@ fn arbitration() -> Vec<(&'static str, String)> {
         ("GPUSync under EDF", gpu("arbitration = { protocol = \"gpusync\" }", "G-EDF", KERNEL)),
         ("under SCHED_OTHER", gpu("arbitration = \"driver\"", "SCHED_OTHER", KERNEL)),
         ("shared across CPUs that are scheduled apart", gpu("arbitration = \"k_fmlp\"", "P-RM", KERNEL)),
-        ("interrupts on CPUs of another cluster", apart()),
+        ("shared across CPUs that are scheduled apart, klmirqd", gpu(threads, "P-RM", KERNEL)),
+        ("interrupts on CPUs of another cluster", apart("")),
+        ("interrupts on CPUs of another cluster, klmirqd", apart("handling = \"klmirqd\"")),
+        ("those of two clusters, with a resource that both share", two_pools()),
         ("under quanta", gpu("arbitration = \"k_fmlp\"", "G-EDF/CQm", KERNEL)),
+        (
+            "under quanta, preempt_rt_high",
+            gpu("arbitration = \"k_fmlp\"\nhandling = \"preempt_rt_high\"", "G-EDF/CQm", KERNEL),
+        ),
     ]
 }
 
 /// A GPU that interrupts a CPU of the other cluster.
-fn apart() -> String {
+fn apart(management: &str) -> String {
     let gpu = format!("{GPU}interrupt_cpus = [1]\n");
     let user = task("a", &format!("{KERNEL}\ncluster = 0"));
-    let management = "[gpu_management]\narbitration = \"k_fmlp\"\n";
-    on("cpus = 2\nclusters = 2", &["scheduler = \"C-RM\"", &gpu, management, &user])
+    let management = format!("[gpu_management]\narbitration = \"k_fmlp\"\n{management}\n");
+    on("cpus = 2\nclusters = 2", &["scheduler = \"C-RM\"", &gpu, &management, &user])
+}
+
+/// Each cluster has its GPU, and tasks of both ask for one resource.
+fn two_pools() -> String {
+    let [first, second] = [(GPU, 0), (SECOND, 1)]
+        .map(|(gpu, cluster)| format!("{gpu}cluster = {cluster}\ninterrupt_cpus = [{cluster}]\n"));
+    let body = KERNEL.replace("{ cpu = \"50 us\" }]", "{ critical = \"bus\", body = [{ cpu = \"50 us\" }] }]");
+    let [a, b] = [("a", 0), ("b", 1)].map(|(name, cluster)| task(name, &format!("{body}\ncluster = {cluster}")));
+    let management = "[gpu_management]\narbitration = \"k_fmlp\"\n[[resource]]\nname = \"bus\"\n";
+    on("cpus = 2\nclusters = 2", &["scheduler = \"C-RM\"", &first, &second, management, &a, &b])
 }
 
 fn operations() -> Vec<(&'static str, String)> {
