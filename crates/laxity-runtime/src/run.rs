@@ -51,7 +51,8 @@ pub struct Run {
     /// The threads that watch its CPUs, if it is asked for.
     watchers: Watchers,
     collector: Collector,
-    is_stopped: bool,
+    /// When all jobs were told to end, if they were.
+    stopped: Option<Instant>,
     warnings: Vec<String>,
     note: Option<String>,
 }
@@ -166,7 +167,7 @@ impl Run {
             regulator,
             watchers,
             collector,
-            is_stopped: false,
+            stopped: None,
             warnings: Vec::new(),
             note,
         };
@@ -209,10 +210,13 @@ impl Run {
 
     /// Ends all jobs where they are.
     pub fn stop(&mut self) {
-        self.is_stopped = true;
+        let stopped = *self.stopped.get_or_insert_with(clock::now);
         self.stop.stop();
-        if let Workers::Processes(processes) = &mut self.workers {
-            processes.stop();
+        match &mut self.workers {
+            // Nobody knows yet whether the code comes back.
+            Workers::Threads(_, watches) if !watches.list.is_empty() => self.collector.hold_at(stopped),
+            Workers::Threads(..) => {}
+            Workers::Processes(processes) => processes.stop(),
         }
     }
 
@@ -246,16 +250,20 @@ impl Run {
         matches!(&self.workers, Workers::Processes(processes) if processes.is_broken())
     }
 
-    /// Ends what still runs, and hands all that is left to `sink`.
+    /// Ends what still runs, and hands all that is left to `sink`. If code of the user does not come back, that is what happened
+    /// until jobs were told to end: its job never ends, and the jobs that did end where they were are not late.
     ///
     /// # Errors
     /// Why a worker could not go on. The trace is whole up to there all the same.
     pub fn finish(mut self, sink: &mut impl Sink) -> (Outcome, Result<(), String>) {
-        let is_complete = !self.is_stopped && self.is_over() && !self.stop.is_stopped();
+        let is_complete = self.stopped.is_none() && self.is_over() && !self.stop.is_stopped();
         // What the workers do until they are over is in the trace, too.
         let now = clock::now();
         self.stop();
-        let failed = self.join();
+        let (are_over, failed) = self.join();
+        if are_over {
+            self.collector.hold_at(Instant::NEVER);
+        }
         self.trust();
         // The last of its notes is in the trace.
         self.regulator = None;
@@ -282,11 +290,12 @@ impl Run {
         }
     }
 
-    /// Waits until all workers are over.
-    fn join(&mut self) -> Result<(), String> {
-        let mut outcome = Ok(());
+    /// Waits until all workers are over, but for those that code of the user does not give back. Answers whether all are, and
+    /// why one could not go on.
+    fn join(&mut self) -> (bool, Result<(), String>) {
+        let (mut are_over, mut outcome) = (true, Ok(()));
         match &mut self.workers {
-            Workers::Threads(threads, watches) => outcome = watches.join(std::mem::take(threads)),
+            Workers::Threads(threads, watches) => (are_over, outcome) = watches.join(std::mem::take(threads)),
             Workers::Processes(processes) => {
                 processes.wait();
                 self.look_after();
@@ -297,7 +306,7 @@ impl Run {
             outcome = outcome.and(ended);
         }
         self.watchers.join();
-        outcome
+        (are_over, outcome)
     }
 }
 

@@ -76,13 +76,14 @@ fn what_no_scheduler_could_do_is_called_infeasible() {
 
 #[test]
 fn what_cannot_be_analysed_is_refused_by_name() {
-    let (code, out, err) = check("gpu.toml", &["--policy", "CQm"]);
+    let quanta_with_threads = ["--policy", "CQm", "--handling", "klmirqd"];
+    let (code, out, err) = check("gpu.toml", &quanta_with_threads);
     assert_eq!(code, 1);
     let refusal =
-        "refused: the analysis cannot treat\n  G-EDF/CQm: waits for resources and GPUs are analysed for event-driven";
+        "refused: the analysis cannot treat\n  G-EDF/CQm: bottom halves that wait for a thread, or for their owner's";
     assert!(out.contains(refusal), "{out}");
     assert_eq!(err, "error: not proven that no deadline is missed under G-EDF/CQm\n");
-    let (_, json, _) = check("gpu.toml", &["--policy", "CQm", "--json"]);
+    let (_, json, _) = check("gpu.toml", &[&quanta_with_threads[..], &["--json"]].concat());
     let report: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(report["hard"]["status"], "refused");
     assert_eq!(report["refused"][0]["subject"], "G-EDF/CQm");

@@ -56,9 +56,8 @@ impl Watches {
     ///
     /// [`LivePlan::unlink_graphs`]: crate::LivePlan::unlink_graphs
     ///
-    /// # Errors
-    /// Why a worker could not go on, or which was left behind.
-    pub fn join(&self, threads: Vec<Started>) -> Result<(), String> {
+    /// Answers whether all are over, and why a worker could not go on, or which was left behind.
+    pub fn join(&self, threads: Vec<Started>) -> (bool, Result<(), String>) {
         let mut waited = Duration::ZERO;
         while !self.list.is_empty() && !threads.iter().all(Started::is_over) {
             if waited >= PATIENCE && (self.crashed().is_some() || self.stuck().is_some()) {
@@ -71,11 +70,12 @@ impl Watches {
         let outcome = held_up.map_or(Ok(()), Err);
         let is_left = |thread: &Started| outcome.is_err() && !thread.is_over();
         let (left, over): (Vec<_>, Vec<_>) = threads.into_iter().partition(is_left);
-        if !left.is_empty() {
+        let are_over = left.is_empty();
+        if !are_over {
             self.unlink();
         }
         left.into_iter().for_each(Started::abandon);
-        over.into_iter().map(Started::join).fold(outcome, Result::and)
+        (are_over, over.into_iter().map(Started::join).fold(outcome, Result::and))
     }
 
     /// The memory goes with the process, which its names would outlast.

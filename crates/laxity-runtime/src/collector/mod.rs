@@ -73,6 +73,8 @@ pub(crate) struct Collector {
     /// What happened after that may be missing in the logs.
     limit: Instant,
     lack_the_end: bool,
+    /// What happened after that stays out of the trace.
+    hold: Instant,
     /// What has the CPUs besides, if it is asked for.
     pub outside: Option<Outside>,
 }
@@ -152,6 +154,7 @@ impl Collector {
             completed: 0,
             limit: Instant::NEVER,
             lack_the_end: false,
+            hold: Instant::NEVER,
             outside: None,
         }
     }
@@ -172,7 +175,7 @@ impl Collector {
         }
         let noted = self.sources.iter().filter_map(|source| source.entries.back()).map(|entry| entry.at);
         let last = noted.chain(self.gpus.last()).max().map(|at| self.since(at));
-        let end = last.map_or(end, |last| last.max(end)).max(self.reached);
+        let end = last.map_or(end, |last| last.max(end)).min(self.since(self.hold)).max(self.reached);
         self.merge(self.start.saturating_add(end - Instant::ZERO), true, sink);
         sink.record(end, Event::End);
         (end, true)
@@ -198,6 +201,11 @@ impl Collector {
         (self.limit, self.lack_the_end) = (until, lack_the_end);
     }
 
+    /// Nothing that happens after `at` is handed to a sink.
+    pub fn hold_at(&mut self, at: Instant) {
+        self.hold = at;
+    }
+
     /// Whether a log was full or lacks the end, or a GPU forgot entries before they were read.
     pub fn is_broken(&self) -> bool {
         self.lack_the_end || self.gpus.is_broken() || self.sources.iter().any(|source| source.reader.is_full())
@@ -209,7 +217,7 @@ impl Collector {
         self.gpus.read();
         let until = self.outside.as_mut().map_or(now, |outside| outside.read(now));
         let taken = self.sources.iter_mut().map(|source| source.reader.take(now, &mut source.entries));
-        taken.min().unwrap_or(now).min(until).min(self.limit)
+        taken.min().unwrap_or(now).min(until).min(self.limit).min(self.hold)
     }
 
     fn since(&self, at: Instant) -> Instant {
