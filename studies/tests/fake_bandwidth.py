@@ -1,7 +1,7 @@
 """A `laxity bandwidth` without memory or CPUs: what it would print of a machine of known interference.
 
 Its state is in the folder of arbitrations: `machine.json` says how the machine is, `hogs` has a line for each hog that
-streams, `regulated` is there while CPUs are, and `budget` while the lock is held.
+streams, `budget` is there while the lock is held, and `last` has its last budget.
 """
 
 import json
@@ -22,7 +22,8 @@ def main(words):
     if verb == "hog":
         return hog(folder, machine, rest)
     if verb == "lock":
-        (folder / "budget").write_text(rest[rest.index("--budget") + 1].split()[0])
+        for name in ("budget", "last"):
+            (folder / name).write_text(rest[rest.index("--budget") + 1].split()[0])
         status = subprocess.run(rest[rest.index("--") + 1 :], check=False).returncode
         (folder / "budget").unlink()
         return status
@@ -66,7 +67,7 @@ def regulate(folder, machine, rest):
     time.sleep(float(script.split("--for ")[1].split("s ")[0]))
     (folder / "hogs").unlink()
     rho = float(rest[rest.index("--punishment") + 1]) if "--punishment" in rest else 0.0
-    beta = 0.1
+    beta = min(int((folder / "last").read_text()) / HOG, 1.0)
     share = 1 / (1 + beta + rho * (1 - beta)) if "--compute" in script else 1.0
     cpu = {"bytes": 950, "allowed_bytes": 1000, "periods": 1000, "period_ns": 10**6}
     print(json.dumps({"cpus": [cpu | {"throttled_ns": int(1e9 * share * (1 - beta))}]}))

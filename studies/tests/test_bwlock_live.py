@@ -13,7 +13,7 @@ from laxity import LaxityError
 from studies.__main__ import _command, main
 from studies.ali2018bwlock import STUDY, live
 from studies.ali2018bwlock.live import LIVE, Bench, Observed, RefusedError, rate
-from studies.ali2018bwlock.live_view import TAKEN_MAX, saved_percent
+from studies.ali2018bwlock.live_view import TAKEN_MAX, formula_percent, saved_percent
 from studies.ali2018bwlock.results import BwlockResults
 from studies.common.report import check, report
 
@@ -83,8 +83,10 @@ def test_a_threshold_is_found_and_every_claim_has_a_verdict(machine, simulated, 
     assert exact / 1.5 <= observed.threshold <= exact
     found = verdicts(simulated, tmp_path, observed)
     assert {finding.verdict for finding in found.values()} == {"reproduced"}, found
-    # Formula 6.
-    assert saved_percent(observed) == pytest.approx({1: 100 * (1 - 1.1 / 2.0), 3: 100 * (1 - 1.1 / 3.8)}, abs=0.1)
+    beta = observed.threshold / 10e9
+    assert saved_percent(observed.shares) == pytest.approx({rho: formula_percent(rho, beta) for rho in (1, 3)}, abs=0.1)
+    # Formula 6: 1.4 / 2 and 1.4 / 3.2 of the time that the fair class alone is throttled.
+    assert saved_percent(observed.loose) == pytest.approx({1: 30, 3: 56.25}, abs=0.1)
     page = (tmp_path / "index.html").read_text()
     assert "Live: TFS" in page
     assert "figures/live.svg" in page
@@ -110,6 +112,7 @@ def test_what_does_not_throttle_protects_nothing_and_a_busy_machine_decides_noth
     found = verdicts(simulated, tmp_path, observed)
     assert found["live-protected"].verdict == "not reproduced"
     assert found["live-tfs1"].verdict == "not decidable here"
+    assert found["live-tfs-formula"].verdict == "not decidable here"
     found = verdicts(simulated, tmp_path, replace(observed, taken=2 * TAKEN_MAX))
     assert found["live-protected"].verdict == "not decidable here"
 
