@@ -213,7 +213,7 @@ impl Run {
         let stopped = *self.stopped.get_or_insert_with(clock::now);
         self.stop.stop();
         match &mut self.workers {
-            // Nobody knows yet whether the code comes back.
+            // Whether the code comes back is not known yet.
             Workers::Threads(_, watches) if !watches.list.is_empty() => self.collector.hold_at(stopped),
             Workers::Threads(..) => {}
             Workers::Processes(processes) => processes.stop(),
