@@ -22,8 +22,9 @@ use crate::regulator::{Report, lock};
 use crate::source::Always;
 use crate::throttling::Throttling;
 
-/// For how long the hog runs, unhindered and regulated.
+/// For how long the hog runs unhindered.
 const UNHINDERED: Duration = Duration::from_millis(10);
+/// And regulated, at least: as many whole periods, since it may have the budget of one in any part of that.
 const REGULATED: Duration = Duration::from_millis(40);
 /// The hog may have this more than its budget: what it has until the regulator runs.
 const EXCESS_MAX: f64 = 1.25;
@@ -102,11 +103,12 @@ fn measure(
     let name = counting.name();
     let report = Arc::new(Mutex::new(Report { cpu, ..Report::default() }));
     let is_over = Arc::new(AtomicBool::new(false));
+    let period = options.period.max(Nanos::from_millis(1));
     let regulator = Cpu {
         arbitration: arbitration.clone(),
         source: Arc::new(Always(allowed)),
         number: cpu,
-        period: options.period.max(Nanos::from_millis(1)),
+        period,
         heed: LockHeed::AtOnce,
         counting,
         // The hog is a thread of this process, which must not be frozen.
@@ -117,8 +119,9 @@ fn measure(
         observer: Arc::new(()),
     };
     let thread = regulator.start(options.priority)?;
-    thread::sleep(Duration::from_nanos(2 * options.period.0));
-    let achieved = rate(REGULATED);
+    let periods = |count: u64| Duration::from_nanos(count * period.0);
+    thread::sleep(periods(2));
+    let achieved = rate(periods((REGULATED.as_nanos() as u64).div_ceil(period.0)));
     is_over.store(true, Ordering::SeqCst);
     let _ = thread.join();
     let periods = lock(&report).regulation.throttled_periods;
