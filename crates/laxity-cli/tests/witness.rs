@@ -11,7 +11,7 @@ mod support;
 
 use std::fs;
 
-use laxity_testing::{CalmMeter, skip};
+use laxity_testing::{Late, on_a_calm_machine};
 use serde_json::Value;
 
 use support::{folder, run};
@@ -51,30 +51,16 @@ struct Found {
     max: u64,
 }
 
-/// How often the workload is measured and run before the machine is said not to be calm.
-const ATTEMPTS: usize = 3;
-
 #[test]
 fn no_live_response_time_exceeds_its_bound_on_a_calm_machine() {
-    let mut reasons = Vec::new();
-    for _ in 0..ATTEMPTS {
-        let calm = CalmMeter::begin();
-        let (excesses, stolen) = match excesses() {
-            Ok(found) => found,
-            Err(reason) => {
-                reasons.push(reason);
-                continue;
-            }
-        };
-        let disturbance = calm.end();
+    on_a_calm_machine(|| {
+        let (excesses, stolen) = excesses().map_err(|what| Late { what, calm: Some(false) })?;
         if excesses.is_empty() {
-            return;
+            return Ok(());
         }
-        let is_calm = disturbance.is_calm() && stolen.is_null();
-        assert!(!is_calm, "on a calm machine ({disturbance}): {}", excesses.join("; "));
-        reasons.push(format!("this machine is not calm: {disturbance}; stolen: {stolen}: {}", excesses.join("; ")));
-    }
-    skip(reasons.join(", and then "));
+        let what = format!("stolen: {stolen}: {}", excesses.join("; "));
+        Err(Late { what, calm: (!stolen.is_null()).then_some(false) })
+    });
 }
 
 /// Measures this machine, and runs the workload: the tasks whose longest response time exceeds its bound, and what was stolen

@@ -7,7 +7,7 @@ mod harness;
 use laxity_analysis::check::{self, BoundSource};
 use laxity_model::{Instant, JobId, Nanos};
 use laxity_runtime::LinuxScheduler;
-use laxity_testing::{CalmMeter, skip};
+use laxity_testing::{Late, on_a_calm_machine};
 use laxity_trace::{Event, Record};
 
 use harness::{live_by, ms, releases, workload};
@@ -82,9 +82,6 @@ wcet = "20 ms"
     ),
 ];
 
-/// How often a workload is run before the machine is said not to be calm.
-const ATTEMPTS: usize = 3;
-
 /// The bounds are those of the model, where nothing else is on the CPUs, and so are those of a calm machine.
 #[test]
 fn no_response_time_exceeds_its_bound_on_a_calm_machine() {
@@ -93,24 +90,16 @@ fn no_response_time_exceeds_its_bound_on_a_calm_machine() {
         let report = check::check(&workload, &workload.scheduler, &check::Options::default());
         let bounded = report.tasks.iter().any(|task| bound(task).is_some());
         assert!(bounded, "{what}: there is no bound to compare with");
-        let mut disturbances = Vec::new();
-        for _ in 0..ATTEMPTS {
-            let calm = CalmMeter::begin();
-            let Some(records) = live_by(&workload, ms(900), LinuxScheduler::Fifo) else { return };
-            let disturbance = calm.end();
+        on_a_calm_machine(|| {
+            let Some(records) = live_by(&workload, ms(900), LinuxScheduler::Fifo) else { return Ok(()) };
             let excesses = excesses(&report, &records);
             if excesses.is_empty() {
-                disturbances.clear();
-                break;
+                return Ok(());
             }
             let stolen = records.iter().filter(|record| matches!(record.event, Event::Stolen { .. })).count();
-            let is_calm = disturbance.is_calm() && stolen == 0;
-            assert!(!is_calm, "{what}, on a calm machine ({disturbance}): {}", excesses.join("; "));
-            disturbances.push(format!("{disturbance}; CPUs were stolen {stolen} times: {}", excesses.join("; ")));
-        }
-        if !disturbances.is_empty() {
-            skip(format_args!("{what}: this machine is not calm: {}", disturbances.join(", and then ")));
-        }
+            let what = format!("{what}: CPUs were stolen {stolen} times: {}", excesses.join("; "));
+            Err(Late { what, calm: (stolen > 0).then_some(false) })
+        });
     }
 }
 

@@ -24,7 +24,7 @@ use std::time::Duration;
 use laxity_model::{Instant, Nanos};
 use laxity_sys::clock::now;
 
-pub use calm::{CalmMeter, Disturbance};
+pub use calm::{CalmMeter, Disturbance, Late, on_a_calm_machine};
 pub use chance::Random;
 pub use directory::{Alone, Directory, TestRegistry};
 #[cfg(debug_assertions)]

@@ -153,7 +153,9 @@ fn an_interrupted_run_leaves_a_whole_trace() {
         drop(graph);
         assert_eq!(end(child.into_child(), Signal::SIGINT).status.code(), Some(130));
         assert_legal(&path);
-        assert!(!column(&path, "abc/C", "completion_ns").is_empty());
+        // The job that the interrupt found under way may have none.
+        let completed = |job: &Value| job["task_name"] == "abc/C" && !job["completion_ns"].is_null();
+        assert!(rows(&path, "jobs").iter().any(completed));
         assert!(names(folder.path()).is_empty());
     }
 }
