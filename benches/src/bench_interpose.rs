@@ -55,6 +55,7 @@ fn measure_cuda(arguments: &Arguments, place: &Path) -> Result<String, Failure> 
         let out = place.join(out);
         let mut compile = Command::new("cc");
         compile.args(["-std=gnu11", "-O2", "-I"]).arg(soft.join("include")).arg("-I").arg(soft.join("tests/c"));
+        compile.arg(format!("-DKERNELS_PTX=\"{}\"", soft.join("tests/c/kernels.ptx").display()));
         said(compile.arg("-o").arg(&out).arg(source).args(options)).map(|_| out)
     };
     let kernels = compile("kernels.so", soft.join("tests/c/kernels.c"), &["-shared", "-fPIC"])?;

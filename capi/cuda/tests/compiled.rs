@@ -1,5 +1,6 @@
-//! Programs of the vendor's compiler, unmodified, on the soft driver: with a runtime of ours in the place of the shared one, and
-//! under arbitration. Without the compiler, what it makes of a program is written by hand.
+//! Programs of the vendor's compiler, unmodified, under arbitration: on the soft driver with a runtime of ours in the place of
+//! the shared one, and on a real driver with the vendor's, shared or static. Without the compiler, what it makes of a program
+//! is written by hand.
 
 mod support;
 
@@ -10,7 +11,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use laxity_model::EngineOrder;
-use support::{Place, built, compile, operations, plain, run, said, sources};
+use support::{Place, built, compile, is_real, needs_soft_driver, operations, plain, run, said, sources};
 
 /// A folder with our runtime under the vendor's name.
 static RUNTIME: LazyLock<PathBuf> =
@@ -22,8 +23,8 @@ static KERNELS: LazyLock<PathBuf> = LazyLock::new(|| {
     compile("compiled-kernels.so", &source, &["-shared", "-fPIC", "-ffp-contract=off"])
 });
 
-/// What `program.cu` prints, whichever runtime, driver and arbitration it has.
-const RESULTS: [&str; 12] = [
+/// What `program.cu` prints, whichever runtime, driver and arbitration it has; and then of its device.
+const RESULTS: [&str; 11] = [
     "compute 1 1 ",
     "compute 1 1 ",
     "compute 1000 1 ",
@@ -36,8 +37,10 @@ const RESULTS: [&str; 12] = [
     "threads 50 50 50 50",
     "errors cudaErrorInvalidConfiguration 1 0 cudaErrorInvalidDevice cudaErrorInvalidMemcpyDirection \
      cudaErrorMemoryAllocation",
-    "device 1 Laxity soft GPU 0 8.0 1 1 1 1 1 1 1",
 ];
+
+/// What it prints of a soft device.
+const SOFT_DEVICE: &str = "device 1 Laxity soft GPU 0 8.0 1 1 1 1 1 1 1";
 
 /// A folder with one library under that name.
 fn folder(what: &str, name: &str, library: &Path) -> PathBuf {
@@ -49,9 +52,12 @@ fn folder(what: &str, name: &str, library: &Path) -> PathBuf {
     folder
 }
 
-/// `program` with our runtime and the soft devices of `test`, without the layer.
+/// `program` with our runtime and the soft devices of `test`, without the layer; or with the vendor's on a real device.
 fn on_runtime(program: &Path, test: &str) -> Command {
     let mut command = plain(program, test);
+    if is_real() {
+        return command;
+    }
     let path = command.get_envs().find_map(|(name, value)| (name == "LD_LIBRARY_PATH").then_some(value)).flatten();
     let path = format!("{}:{}", path.expect("the driver's").to_str().expect("text"), RUNTIME.display());
     command.env("LD_LIBRARY_PATH", path).env("LD_BIND_NOW", "1");
@@ -78,11 +84,16 @@ fn compiler() -> Option<(PathBuf, PathBuf)> {
 /// `program.cu`, compiled by the vendor's compiler with these options.
 fn compiled((nvcc, top): &(PathBuf, PathBuf), name: &str, options: &[&str]) -> PathBuf {
     let out = support::target().join(format!("{}-{name}", std::process::id()));
+    let libraries = ["lib", "lib64"].map(|name| top.join(name));
+    let runtime = libraries.iter().find(|folder| folder.join("libcudart.so.13").exists()).expect("CUDA 13's runtime");
     // The wheel has no name for linkers.
-    let library = folder(&format!("vendor-{name}"), "libcudart.so", &top.join("lib/libcudart.so.13"));
+    let library = folder(&format!("vendor-{name}"), "libcudart.so", &runtime.join("libcudart.so.13"));
     let mut command = Command::new(nvcc);
     command.args(["-std=c++17", "-O1", "-arch=sm_80", "-I"]).arg(top.join("include"));
-    command.arg("-L").arg(library).arg("-L").arg(top.join("lib")).args(options).arg("-o").arg(&out);
+    command.arg("-L").arg(library).arg("-L").arg(runtime).args(options).arg("-o").arg(&out);
+    if is_real() {
+        command.arg("-Xlinker").arg(format!("-rpath={}", runtime.display()));
+    }
     run(command.arg(sources().join("../softcudart/tests/cu/program.cu")));
     out
 }
@@ -90,8 +101,9 @@ fn compiled((nvcc, top): &(PathBuf, PathBuf), name: &str, options: &[&str]) -> P
 #[track_caller]
 fn assert_results(text: &str) {
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.len(), RESULTS.len() + 1, "{text}");
-    for (line, wanted) in lines.iter().zip(RESULTS) {
+    assert_eq!(lines.len(), RESULTS.len() + 2, "{text}");
+    let device = if is_real() { "device " } else { SOFT_DEVICE };
+    for (line, wanted) in lines.iter().zip(RESULTS.into_iter().chain([device])) {
         assert!(line.starts_with(wanted), "{line} instead of {wanted}");
     }
     assert_eq!(lines.last(), Some(&"end"));
@@ -99,6 +111,9 @@ fn assert_results(text: &str) {
 
 #[test]
 fn what_the_compiler_writes_runs_on_the_runtime_and_computes_the_same_under_arbitration() {
+    if needs_soft_driver() {
+        return;
+    }
     let source = sources().join("../softcudart/tests/c/runtime.c");
     let program = compile("runtime", &source, &[&format!("-L{}", RUNTIME.display()), "-l:libcudart.so.13"]);
     let mut command = on_runtime(&program, "runtime");
@@ -125,10 +140,15 @@ fn what_the_compiler_writes_runs_on_the_runtime_and_computes_the_same_under_arbi
 }
 
 #[test]
-fn a_program_of_the_vendors_compiler_with_a_shared_runtime_computes_the_same_under_arbitration() {
+fn a_program_of_the_vendors_compiler_computes_the_same_under_arbitration() {
     let Some(compiler) = compiler() else { return };
-    for (name, stream, tasks) in [("legacy", "legacy", 3), ("per-thread", "per-thread", 7)] {
-        let options = ["-cudart", "shared", "-default-stream", stream];
+    // On the soft driver the static runtime refuses: see below.
+    let runtimes: &[&str] = if is_real() { &["shared", "static"] } else { &["shared"] };
+    for (runtime, (stream, tasks)) in
+        runtimes.iter().flat_map(|runtime| [("legacy", 3), ("per-thread", 7)].map(|kind| (runtime, kind)))
+    {
+        let name = &format!("{runtime}-{stream}");
+        let options = ["-cudart", runtime, "-default-stream", stream];
         let program = compiled(&compiler, name, &options);
         let command = |test: &str| {
             let mut command = on_runtime(&program, test);
@@ -139,10 +159,12 @@ fn a_program_of_the_vendors_compiler_with_a_shared_runtime_computes_the_same_und
         let text = String::from_utf8_lossy(&without.stdout).into_owned();
         assert_results(&text);
         assert_eq!(String::from_utf8_lossy(&without.stderr), "", "all that it asks for is there");
-        let no_kernels = on_runtime(&program, name).arg("compute").output().expect("it starts");
-        let errors = String::from_utf8_lossy(&no_kernels.stderr);
-        assert!(errors.contains("kernel _Z6affinePfPKfffj is no soft kernel and has no time"), "{errors}");
-        assert!(errors.contains("cudaErrorInvalidDeviceFunction"), "{errors}");
+        if !is_real() {
+            let no_kernels = on_runtime(&program, name).arg("compute").output().expect("it starts");
+            let errors = String::from_utf8_lossy(&no_kernels.stderr);
+            assert!(errors.contains("kernel _Z6affinePfPKfffj is no soft kernel and has no time"), "{errors}");
+            assert!(errors.contains("cudaErrorInvalidDeviceFunction"), "{errors}");
+        }
         for settings in [&[("batch", "16")][..], &[("chunk", "64 KiB"), ("token", "job")], &[("wait", "suspend")]] {
             let place = Place::new(name, EngineOrder::Fifo);
             assert_eq!(said(place.arbitrate(&mut command(name), settings)), text, "{name}, {settings:?}");
@@ -179,6 +201,9 @@ fn two_compiled_programs_at_a_time_never_share_an_engine() {
 /// program is told so by its own runtime: not by a crash, and with the layer as without.
 #[test]
 fn a_program_with_the_vendors_static_runtime_is_refused_by_that_runtime() {
+    if needs_soft_driver() {
+        return;
+    }
     let Some(compiler) = compiler() else { return };
     let program = compiled(&compiler, "static", &["-cudart", "static"]);
     let command = || {

@@ -3,7 +3,7 @@
 mod support;
 
 use laxity_model::EngineOrder;
-use support::{Place, Reach, bindings, operations, plain, program, python, said};
+use support::{Place, Reach, bindings, needs_soft_driver, operations, plain, program, python, said};
 
 #[test]
 fn results_are_those_without_the_layer_however_the_driver_is_reached() {
@@ -21,6 +21,17 @@ fn results_are_those_without_the_layer_however_the_driver_is_reached() {
             assert!(kernels >= 20 && into >= 4 && out >= 4, "{reach:?}: {kernels} {into} {out}");
         }
     }
+}
+
+#[test]
+fn a_bad_handle_is_refused_by_the_driver_as_without_the_layer() {
+    if needs_soft_driver() {
+        return;
+    }
+    let place = Place::new("bad", EngineOrder::Fifo);
+    let mut command = plain(program(Reach::ProcAddress), "bad");
+    assert_eq!(said(place.arbitrate(command.arg("bad_stream"), &[])), "end\n");
+    assert!(place.is_free());
 }
 
 #[test]

@@ -179,8 +179,9 @@ int main(int count, char **arguments)
 		OK(cuMemcpyDtoH(pinned, memory, 1 << 20));
 		printf("own context %d %d\n", ((char *)pinned)[999], ((char *)pinned)[1000]);
 		OK(cuCtxDestroy(own));
-		EXPECT(400, cuStreamSynchronize((CUstream)arguments));
 		EXPECT(1, cuLaunchKernel(spin, 0, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	} else if (!strcmp(what, "bad_stream")) {
+		EXPECT(400, cuStreamSynchronize((CUstream)arguments));
 	} else if (!strcmp(what, "kernels")) {
 		for (int round = 0; round < atoi(arguments[2]); round++) {
 			spin_for((uint32_t)atoi(arguments[3]), NULL);

@@ -1,4 +1,4 @@
-//! Programs with the layer and without, on the soft driver, under an arbitration that the test has made.
+//! Programs with the layer and without, on the soft driver or on a real one, under an arbitration that the test has made.
 #![allow(dead_code, reason = "each test uses a part")]
 
 #[path = "../../../tests/support/place.rs"]
@@ -13,7 +13,7 @@ use laxity_trace::{Event, Record};
 
 pub use place::Place;
 #[allow(unused_imports, reason = "as above")]
-pub use soft::{Reach, bindings, built, compile, python, run, said, sources, target};
+pub use soft::{Reach, bindings, built, compile, is_real, needs_soft_driver, python, run, said, sources, target};
 
 /// The name of arbitrations.
 const NAME: &str = "cuda";
@@ -29,10 +29,10 @@ pub fn program(reach: Reach) -> PathBuf {
     soft::program("program", &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/program.c"), reach)
 }
 
-/// `program` on the soft devices of `test`, without the layer.
+/// `program` on the soft devices of `test`, or on real ones, without the layer.
 pub fn plain(program: impl AsRef<std::ffi::OsStr>, test: &str) -> Command {
     let mut command = Command::new(program);
-    soft::on_soft(&mut command, test);
+    soft::on_driver(&mut command, test);
     command
 }
 

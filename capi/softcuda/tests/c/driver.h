@@ -144,11 +144,11 @@ static inline void open_driver(void)
 		} \
 	} while (0)
 
-static const char PTX[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
-	".visible .entry affine(.param .u64 a, .param .u64 b, .param .f32 c, .param .f32 d, .param .u32 e) { ret; }\n"
-	".visible .entry increment(.param .u64 a) { ret; }\n"
-	".visible .entry spin(.param .u32 a) { ret; }\n"
-	".visible .entry timed() { ret; }\n"
-	".visible .entry nothing() { ret; }\n";
+/* The text of kernels.ptx, whose place the compiler is told of. */
+__asm__(".pushsection .rodata\n"
+	"ptx_of_the_tests: .incbin \"" KERNELS_PTX "\"\n"
+	".byte 0\n"
+	".popsection");
+extern const char PTX[] __asm__("ptx_of_the_tests");
 
 #endif

@@ -3,18 +3,12 @@
 import ctypes
 import sys
 import zlib
+from pathlib import Path
 
 import numpy as np
 from cuda.bindings import driver as cuda
 
-PTX = b"""
-.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry affine(.param .u64 a, .param .u64 b, .param .f32 c, .param .f32 d, .param .u32 e) { ret; }
-.visible .entry increment(.param .u64 a) { ret; }
-.visible .entry spin(.param .u32 a) { ret; }
-"""
+PTX = (Path(__file__).parents[1] / "c" / "kernels.ptx").read_bytes() + b"\0"
 
 
 def check(answer):
@@ -120,14 +114,19 @@ def main():
     context = check(cuda.cuDevicePrimaryCtxRetain(device))
     check(cuda.cuCtxSetCurrent(context))
     module = check(cuda.cuModuleLoadData(PTX))
-    functions = {name: check(cuda.cuModuleGetFunction(module, name.encode())) for name in ("affine", "increment", "spin")}
+    functions = {
+        name: check(cuda.cuModuleGetFunction(module, name.encode())) for name in ("affine", "increment", "spin")
+    }
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     default = cuda.CUstream(0)
     print("compute", *(compute(functions, length, default) for length in (1, 1000, 100_000) for _ in range(rounds)))
     print("order", *order(functions))
     print("graph", *graph(functions))
     assert cuda.cuModuleGetFunction(module, b"missing")[0] == cuda.CUresult.CUDA_ERROR_NOT_FOUND
-    assert cuda.cuStreamSynchronize(cuda.CUstream(1 << 40))[0] == cuda.CUresult.CUDA_ERROR_INVALID_HANDLE
+    name = check(cuda.cuDeviceGetName(64, device)).split(b"\0")[0]
+    if name.startswith(b"Laxity"):
+        # NVIDIA's driver takes a handle for what it says to be.
+        assert cuda.cuStreamSynchronize(cuda.CUstream(1 << 40))[0] == cuda.CUresult.CUDA_ERROR_INVALID_HANDLE
     check(cuda.cuModuleUnload(module))
     check(cuda.cuDevicePrimaryCtxRelease(device))
     print("end")

@@ -1,4 +1,4 @@
-//! Programs on the soft driver.
+//! Programs on the soft driver; or, where `make test-gpu` runs the tests, on this machine's GPU and its own driver.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::collections::BTreeMap;
@@ -39,15 +39,41 @@ static SERVER: LazyLock<PathBuf> = LazyLock::new(|| {
     target.join("debug/laxity-softgpu-server")
 });
 
-/// A folder with the soft driver under the name that programs look for.
-static DRIVER: LazyLock<PathBuf> = LazyLock::new(|| {
+/// Whether programs get this machine's GPU, and its maker's driver, instead of soft ones.
+pub fn is_real() -> bool {
+    std::env::var_os("LAXITY_TEST_GPU").is_some()
+}
+
+/// Whether a test of the soft driver is to be left out, which is noted.
+#[track_caller]
+pub fn needs_soft_driver() -> bool {
+    if is_real() {
+        laxity_testing::skip("it is about the soft driver, and this run is on a real GPU");
+    }
+    is_real()
+}
+
+/// A folder with the driver under the name that programs look for.
+static DRIVER: LazyLock<PathBuf> = LazyLock::new(|| if is_real() { real_driver() } else { soft_driver() });
+
+/// Where the dynamic linker finds the driver.
+fn real_driver() -> PathBuf {
+    let ldconfig = String::from_utf8_lossy(&run(Command::new("/sbin/ldconfig").arg("-p")).stdout).into_owned();
+    let paths = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
+    let searched = paths.split(':').map(PathBuf::from);
+    let cached = ldconfig.lines().filter_map(|line| line.split_once(" => ").map(|(_, path)| Path::new(path)));
+    let mut folders = searched.chain(cached.filter_map(Path::parent).map(Path::to_owned));
+    folders.find(|folder| folder.join("libcuda.so.1").exists()).expect("libcuda.so.1 is installed")
+}
+
+fn soft_driver() -> PathBuf {
     let folder = target().join(format!("driver-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let link = folder.join("libcuda.so.1");
     let _ = fs::remove_file(&link);
     std::os::unix::fs::symlink(built("liblaxity_softcuda.so"), link).expect("a link");
     folder
-});
+}
 
 /// The kernels of the tests.
 static KERNELS: LazyLock<PathBuf> =
@@ -100,6 +126,7 @@ pub fn compile(name: &str, source: &Path, options: &[&str]) -> PathBuf {
     let mut compile = Command::new("cc");
     compile.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread"]);
     compile.arg("-I").arg(sources().join("include")).arg("-I").arg(sources().join("tests/c"));
+    compile.arg(format!("-DKERNELS_PTX=\"{}\"", sources().join("tests/c/kernels.ptx").display()));
     compile.arg("-o").arg(&out).arg(source).args(options);
     run(&mut compile);
     built.insert(name.to_owned(), out.clone());
@@ -112,6 +139,11 @@ pub fn on_soft<'a>(command: &'a mut Command, test: &str) -> &'a mut Command {
     command.env("LAXITY_SOFTCUDA_NAME", format!("t{}-{test}-", std::process::id()));
     command.env("LAXITY_SOFTCUDA_KERNELS", &*KERNELS).env("LAXITY_SOFTCUDA_TIMES", "timed=20ms");
     command.stdin(Stdio::null())
+}
+
+/// Has `command` find the driver of this run.
+pub fn on_driver<'a>(command: &'a mut Command, test: &str) -> &'a mut Command {
+    if is_real() { command.stdin(Stdio::null()) } else { on_soft(command, test) }
 }
 
 /// A Python that has CUDA's official bindings: that of the repository's virtual environment, or the variable's.
