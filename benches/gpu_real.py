@@ -118,7 +118,7 @@ def interference(bench: Bench) -> dict[str, dict]:
         responses = sorted(json.loads(said(command)))
         rate = None
         if other is not None:
-            terminate(other)
+            other.terminate()
             rate = float(other.communicate(timeout=HANG_S)[0])
         late = sum(response > PERIOD_MS for response in responses)
         quantile = [responses[min(len(responses) - 1, int(len(responses) * share))] for share in (0.5, 0.99, 1)]
@@ -129,12 +129,6 @@ def interference(bench: Bench) -> dict[str, dict]:
         )
         results[name] = {"responses_ms": responses, "late": late, "products_per_s": rate}
     return results
-
-
-def terminate(child: subprocess.Popen) -> None:
-    """Ends the program that `laxity gpu exec` started, or the program itself."""
-    children = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
-    os.kill(int(children[0]) if children else child.pid, 15)
 
 
 def machine() -> dict:

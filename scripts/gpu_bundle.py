@@ -2,7 +2,7 @@
 
 There, from the root of a copy of this repository at the same path as here:
 
-    LAXITY_GPU_BUNDLE=FOLDER scripts/test_gpu.sh
+    LAXITY_BUNDLE=FOLDER scripts/test_gpu.sh
     python3 benches/gpu_real.py --laxity FOLDER/release/laxity
 """
 
@@ -13,8 +13,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TESTS = ["programs", "sharing", "leaving", "compiled"]
-COMMAND = ["laxity", "liblaxity_cuda.so"]
+LAYERS = {
+    "cuda": ["programs", "sharing", "leaving", "compiled"],
+    "opencl": ["programs", "sharing", "leaving", "layers"],
+}
 
 
 def cargo(*arguments: str) -> list[dict]:
@@ -34,19 +36,21 @@ def main() -> None:
     """Builds and packs."""
     folder = Path(sys.argv[1])
     shutil.rmtree(folder, ignore_errors=True)
-    options = [word for test in TESTS for word in ("--test", test)]
-    messages = cargo("test", "--no-run", "-p", "laxity-cuda", *options)
-    programs = {message["target"]["name"]: message["executable"] for message in messages if message.get("executable")}
-    for test in TESTS:
-        # Tests look for libraries in the folder above their own.
-        pack(Path(programs[test]), folder / "debug" / "deps" / test)
-    libraries = [Path(name) for message in messages for name in message.get("filenames", [])]
-    pack(
-        next(library for library in libraries if library.name == "liblaxity_cuda.so"),
-        folder / "debug" / "liblaxity_cuda.so",
-    )
+    for layer, tests in LAYERS.items():
+        options = [word for test in tests for word in ("--test", test)]
+        messages = cargo("test", "--no-run", "-p", f"laxity-{layer}", *options)
+        programs = {
+            message["target"]["name"]: message["executable"] for message in messages if message.get("executable")
+        }
+        for test in tests:
+            # Tests look for libraries in the folder above their own.
+            pack(Path(programs[test]), folder / layer / "deps" / test)
+        libraries = [Path(name) for message in messages for name in message.get("filenames", [])]
+        name = f"liblaxity_{layer}.so"
+        pack(next(library for library in libraries if library.name == name), folder / layer / name)
     cargo("build", "--release", "-p", "laxity-cli", "-p", "laxity-cuda")
-    for name in COMMAND:
+    cargo("build", "--release", "-p", "laxity-opencl")
+    for name in ["laxity", *(f"liblaxity_{layer}.so" for layer in LAYERS)]:
         pack(ROOT / "target" / "release" / name, folder / "release" / name)
 
 

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LAXITY = Path(os.environ.get("LAXITY", ROOT / "target" / "release" / "laxity"))
 # Whose frameworks: the python3 that programs here would use.
-PYTHON = os.environ.get("LAXITY_GPU_PYTHON", sys.executable)
+PYTHON = os.environ.get("LAXITY_CUDA_PYTHON", sys.executable)
 HANG_S = 300
 
 pytestmark = pytest.mark.skipif(not Path("/dev/nvidiactl").exists(), reason="no NVIDIA GPU on this machine")

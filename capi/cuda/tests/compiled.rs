@@ -104,6 +104,8 @@ fn assert_results(text: &str) {
     assert_eq!(lines.len(), RESULTS.len() + 2, "{text}");
     let device = if is_real() { "device " } else { SOFT_DEVICE };
     for (line, wanted) in lines.iter().zip(RESULTS.into_iter().chain([device])) {
+        // The first runtimes of CUDA 13 have another name for the first error.
+        let line = line.replace("errors cudaErrorInvalidValue", "errors cudaErrorInvalidConfiguration");
         assert!(line.starts_with(wanted), "{line} instead of {wanted}");
     }
     assert_eq!(lines.last(), Some(&"end"));
