@@ -36,6 +36,10 @@
 #                    OpenCV is not to be had
 #   make test-cuda   programs of NVIDIA's compiler on the soft CUDA driver, also under arbitration; installs that compiler
 #                    from PyPI into the virtual environment (130 MB to fetch, under NVIDIA's licence)
+#   make test-gpu    the tests of the layers for CUDA and OpenCL on this machine's NVIDIA GPU, and PyTorch, CuPy, JAX and
+#                    Triton where its Python has them; skipped by name where there is no such GPU
+#   make bench-gpu-real   what the CUDA layer adds to programs on that GPU, and a camera's network beside batch work in another
+#                    process, without and with arbitration; ends with a plot
 #   make requirements   pin the versions and hashes of Python packages again, after a change of python/requirements*.in
 #   make clean       remove everything the other targets made
 #
@@ -65,7 +69,7 @@ PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null)
 
 .PHONY: help doctor demo test test-rust test-python test-proven check fuzz scheduler test-kernel test-kernel-lab test-kill test-races bench-analysis bench-bandwidth \
         bench-gpu bench-graph bench-interpose bench-kernel bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision study-vision-virtual release capi vision \
-        test-cuda test-vision test-vision-short fusion requirements clean venv opencl opencv demo-vision
+        test-cuda test-gpu bench-gpu-real test-vision test-vision-short fusion requirements clean venv opencl opencv demo-vision
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -199,6 +203,10 @@ test-kill: $(STAMPS)/tools
 test-cuda: $(STAMPS)/tools $(STAMPS)/venv-cuda
 	cargo test -p laxity-cuda -p laxity-softcuda -p laxity-softcudart
 
+# Of the Python that has the frameworks: LAXITY_CUDA_PYTHON=python3.
+test-gpu: $(STAMPS)/tools
+	@scripts/test_gpu.sh
+
 test-kernel: $(STAMPS)/tools
 	cargo test -p laxity-scx -- --ignored --nocapture
 
@@ -279,6 +287,12 @@ bench-kernel: $(STAMPS)/tools
 bench-interpose: $(STAMPS)/tools opencl
 	@cargo build --release --quiet -p laxity-benches -p laxity-opencl -p laxity-cuda -p laxity-softcuda -p laxity-softgpu
 	@mkdir -p $(OUT)/bench && target/release/bench-interpose | tee $(OUT)/bench/interpose.txt
+
+bench-gpu-real: $(STAMPS)/tools $(STAMPS)/venv
+	@[ -e /dev/nvidiactl ] || { echo 'make bench-gpu-real: skipped: no NVIDIA GPU on this machine'; exit 0; }; \
+	cargo build --release --quiet -p laxity-cli -p laxity-cuda && mkdir -p $(OUT)/bench && \
+	$${LAXITY_CUDA_PYTHON:-python3} benches/gpu_real.py --out $(OUT)/bench && \
+	$(PYTHON) benches/gpu_real.py --plot $(OUT)/bench
 
 bench-bandwidth: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches --bin bench-bandwidth

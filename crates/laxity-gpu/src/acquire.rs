@@ -276,12 +276,17 @@ impl Client {
     }
 
     /// This thread took or released `lock` without the arbiter: if it is the lock of the tokens, the followers of its
-    /// process change, unless this thread lends too little. It inherits nothing, as it holds nothing else.
+    /// process change, unless this thread lends too little, and a process that watches holders is told. It inherits nothing,
+    /// as it holds nothing else.
     #[inline]
     fn update_followers(&self, lock: LockId) {
-        if lock == TOKEN && self.lends.get() > self.membership.followers_threshold.load(Ordering::SeqCst) {
+        if lock != TOKEN {
+            return;
+        }
+        if self.lends.get() > self.membership.followers_threshold.load(Ordering::SeqCst) {
             self.membership.raise_followers();
         }
+        self.shared().tell_change();
     }
 
     #[inline(always)]

@@ -27,6 +27,7 @@ impl StateGuard<'_> {
         }
         self.cache.actions = actions;
         self.raise_followers_for(&self.cache.touched);
+        self.shared().tell_change();
     }
 
     /// Does what follows from the state again: the thread that published it was killed, perhaps before it was done.
@@ -51,6 +52,7 @@ impl StateGuard<'_> {
             }
         }
         self.raise_all_followers();
+        self.shared().tell_change();
         // The killed thread may not have woken these. A wake-up too many does no harm.
         for task in std::mem::take(&mut self.woken) {
             shared.wake(task);

@@ -7,6 +7,7 @@
 //! owner words    for each lock: its owners while it is open, and the waiter in its waiter slot
 //! followers      one cache line each: the threads of every process that follow its holders
 //! bandwidth      a bit for each client that holds the bandwidth lock, and the word on which regulators sleep
+//! watches        until when people look, and the word on which a process sleeps that watches holders
 //! traffic        four cache lines each: the CPUs, what programs count there and what a regulator allows
 //! clients        six cache lines each: the registered threads, and what they say of their operations
 //! copies         the state, twice
@@ -22,7 +23,7 @@ use crate::config::{self, Config};
 use crate::owner_word::REPLICAS;
 
 /// What a segment must be to hold an arbitration.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 10 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 11 };
 
 /// The longest name of a client, in bytes.
 pub const NAME_MAX: usize = 64;
@@ -61,6 +62,7 @@ pub(crate) struct Layout {
     pub bandwidth: BandwidthWords,
     /// Until when a watcher looks, or 0: 64 bits.
     pub watched: usize,
+    pub holder_watch: HolderWatchWords,
     traffic: usize,
     clients: usize,
     copies: [usize; 2],
@@ -78,6 +80,15 @@ pub(crate) struct BandwidthWords {
     /// Whether a regulator sleeps, or one that did was killed: 32 bits.
     pub sleepers: usize,
     /// The word on which regulators sleep: 32 bits.
+    pub event: usize,
+}
+
+/// The words by which a process watches holders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HolderWatchWords {
+    /// Whether one sleeps, or one that did was killed: 32 bits.
+    pub sleepers: usize,
+    /// The word on which it sleeps: 32 bits.
     pub event: usize,
 }
 
@@ -165,7 +176,9 @@ impl Layout {
         let holders = (followers + MEMBERS_MAX * followers_max * LINE).next_multiple_of(PAIR);
         let sleepers = holders + (8 * bit_words(config.clients.into())).next_multiple_of(PAIR);
         let bandwidth = BandwidthWords { holders, sleepers, event: sleepers + 4 };
+        // Read with every change of a token, and written while people look: beside each other.
         let watched = sleepers + LINE;
+        let holder_watch = HolderWatchWords { sleepers: watched + 8, event: watched + 12 };
         let traffic = sleepers + PAIR;
         let clients = traffic + TRAFFIC_CPUS * TRAFFIC;
         end = clients + usize::from(config.clients) * CLIENT;
@@ -180,6 +193,7 @@ impl Layout {
             followers_max,
             bandwidth,
             watched,
+            holder_watch,
             traffic,
             clients,
             copies,

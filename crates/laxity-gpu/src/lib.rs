@@ -72,6 +72,7 @@ mod follower_state;
 mod followers;
 #[cfg(test)]
 mod forgery_tests;
+mod holders;
 mod inheritance;
 mod layout;
 mod members;
@@ -101,6 +102,7 @@ pub use config::{CLIENTS_MAX, Config, ConfigError, GPUS_MAX, TOKENS_MAX};
 pub use detached::{DetachedEngine, DetachedToken};
 pub use follower_state::FollowerState;
 pub use followers::{FollowError, Follower};
+pub use holders::{HolderWatch, TokenHolder};
 pub use laxity_membership::NAME_MAX as ARBITRATION_NAME_MAX;
 pub use laxity_policy::lock::Standing;
 pub use layout::{NAME_MAX, TRAFFIC_CPUS};

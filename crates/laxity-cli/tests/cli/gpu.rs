@@ -31,7 +31,7 @@ fn json(folder: &Path, words: &[&str]) -> Value {
     serde_json::from_str(&out).expect("JSON")
 }
 
-fn command(folder: &Path, words: &[&str]) -> Command {
+pub fn command(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("laxity"));
     command.args(["gpu", "--folder"]).arg(folder).args(words);
     command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env("TERM", "xterm");

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::support::{folder, run};
 
@@ -10,7 +10,7 @@ use crate::support::{folder, run};
 const STAT: &str = "S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 -51 0 1 0 300 0 0 18446744073709551615 0 0 0 0 0 0 0 2147483647 0 0 \
                     0 0 17 1";
 
-fn write(root: &Path, path: &str, text: &str) {
+pub fn write(root: &Path, path: &str, text: &str) {
     let path = root.join(path);
     fs::create_dir_all(path.parent().expect("a folder")).expect("made");
     fs::write(path, text).expect("written");
@@ -21,18 +21,20 @@ fn thread(root: &Path, pid: u32, name: &str, priority: u8, class: u8) {
     write(root, &format!("proc/{pid}/stat"), &format!("{pid} ({name}) {STAT} {priority} {class} 0 0 0\n"));
 }
 
+/// A device of the PCI bus.
+pub fn device(root: &Path, address: &str, class: &str, vendor: &str) -> PathBuf {
+    let path = format!("sys/bus/pci/devices/{address}");
+    write(root, &format!("{path}/class"), &format!("{class}\n"));
+    write(root, &format!("{path}/vendor"), &format!("{vendor}\n"));
+    write(root, &format!("{path}/device"), "0x2330\n");
+    root.join(path)
+}
+
 /// A machine with a GPU of NVIDIA's, one of Intel's without a driver, and a network card.
 pub fn machine(root: &Path) {
-    let device = |address: &str, class: &str, vendor: &str| {
-        let path = format!("sys/bus/pci/devices/{address}");
-        write(root, &format!("{path}/class"), &format!("{class}\n"));
-        write(root, &format!("{path}/vendor"), &format!("{vendor}\n"));
-        write(root, &format!("{path}/device"), "0x2330\n");
-        root.join(path)
-    };
-    let nvidia = device("0000:41:00.0", "0x030200", "0x10de");
-    device("0000:00:02.0", "0x030000", "0x8086");
-    device("0000:03:00.0", "0x020000", "0x8086");
+    let nvidia = device(root, "0000:41:00.0", "0x030200", "0x10de");
+    device(root, "0000:00:02.0", "0x030000", "0x8086");
+    device(root, "0000:03:00.0", "0x020000", "0x8086");
     fs::create_dir_all(root.join("sys/bus/pci/drivers/nvidia")).expect("made");
     symlink("../../drivers/nvidia", nvidia.join("driver")).expect("linked");
     write(&nvidia, "msi_irqs/131", "msix\n");

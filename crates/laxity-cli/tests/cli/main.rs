@@ -14,6 +14,8 @@ mod gpu;
 #[cfg(target_os = "linux")]
 mod gpu_cuda;
 #[cfg(target_os = "linux")]
+mod gpu_follow;
+#[cfg(target_os = "linux")]
 mod gpu_irq;
 mod gpu_programs;
 mod gpus;

@@ -239,8 +239,8 @@ impl Possible {
         match self {
             Possible::NoDriver => "no driver has it: it sends no interrupts",
             Possible::Threads => {
-                "threads handle its interrupts: `chrt -f -p PRIORITY PID` gives them the priority of the work that they are \
-                 for, at most that of the most urgent task that waits for this GPU"
+                "threads handle its interrupts: `laxity gpu irq --follow NAME` gives them the priority of the thread that holds \
+                 the GPU's token in that arbitration"
             }
             Possible::ThreadsAfterHard => {
                 "threads handle a part of its interrupts: this driver serves completions in the hard interrupt, which comes \

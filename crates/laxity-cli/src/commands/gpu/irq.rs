@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use laxity_gpu::Registry;
 use serde::Serialize;
 
+use super::follow::{self, Idle, Pair};
 use super::interrupts::{self, Found, Gpu, Interrupt, Thread};
 use crate::commands::named::{live, pretty};
 use crate::error::CliError;
@@ -15,13 +17,29 @@ use crate::table::{Cell, Table};
 /// Find the GPUs of this machine, their interrupts and the threads that handle them, and say what can be done.
 ///
 /// Where a thread handles a GPU's interrupts, its priority says whose work they may delay (paper 000: klmirqd). Whether there is one is for the driver and the kernel: a driver that serves an interrupt at once, in the hard interrupt, has none.
+///
+/// With --follow these threads have the priority of the thread that holds the GPU's token, with what it inherits, from each change of the holder on, until Ctrl-C or until this process ends in whatever way: then they have their own again. It takes CAP_SYS_NICE.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity gpu irq
   laxity gpu irq --json | jq '.gpus[].interrupts[].threads[].pid'
+  laxity gpu irq --follow car                      the only GPU with a driver is GPU 0 of it
+  laxity gpu irq --follow car --gpu 0=0000:41:00.0 --idle keep
 
-Exit codes: 0 it worked, also if there is no GPU; 1 /sys or /proc cannot be read; 2 bad usage.")]
+Exit codes: 0 it worked, also if there is no GPU; 1 /sys or /proc cannot be read, or threads cannot be scheduled; 2 bad usage, or no such arbitration.")]
 pub struct Arguments {
+    /// Give the threads the priority of the holders of this arbitration's tokens, until Ctrl-C
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    follow: Option<String>,
+    /// Which GPU of this machine is GPU N of the arbitration [default: by their addresses]
+    #[arg(long = "gpu", value_name = "N=ADDRESS", requires = "follow")]
+    gpus: Vec<Pair>,
+    /// Their priority while no thread holds a token, or `keep` for the one they had
+    #[arg(long, value_name = "PRIORITY", default_value = "1", requires = "follow")]
+    idle: Idle,
+    /// Give threads what lines of standard input say, at its end
+    #[arg(long, hide = true)]
+    restore: bool,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -31,8 +49,14 @@ pub struct Arguments {
 }
 
 /// Prints a row for each interrupt of each GPU, and what follows.
-pub fn run(arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
+pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
+    if arguments.restore {
+        return follow::restore();
+    }
     let found = interrupts::find(&arguments.root).map_err(live)?;
+    if let Some(name) = &arguments.follow {
+        return follow::run(registry, name, &arguments.gpus, arguments.idle, &found, output);
+    }
     if arguments.json {
         return output.print(json(&found));
     }

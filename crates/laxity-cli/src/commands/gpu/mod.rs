@@ -2,6 +2,7 @@
 
 mod create;
 mod exec;
+mod follow;
 mod gc;
 mod interrupts;
 mod irq;
@@ -67,7 +68,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         Command::List(arguments) => list::run(&registry, &arguments, output),
         Command::Top(arguments) => top::run(&registry, &arguments, output),
         Command::Exec(arguments) => exec::run(&registry, &arguments),
-        Command::Irq(arguments) => irq::run(&arguments, output),
+        Command::Irq(arguments) => irq::run(&registry, &arguments, output),
         Command::Trace(arguments) => trace::run(&arguments, output),
         Command::Gc(arguments) => gc::run(&registry, &arguments, output),
     }
