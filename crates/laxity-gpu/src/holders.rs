@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A thread of the kernel belongs to no member, so no member may schedule it by numbers that the shared memory has
-//! ([`followers`](crate::followers)): one process alone does, which found the threads itself. What a holder has is what
-//! Linux says of its thread, not what the memory says. Decision 124 has the reasons.
+//! ([`followers`](crate::followers)): one process alone does, which found the threads itself. The priority of a
+//! holder is the one that Linux says its thread has, not one that the memory says. Decision 124 has the reasons.
 
 use std::sync::atomic::Ordering;
 

@@ -121,7 +121,10 @@ fn what_cannot_be_followed_is_said_with_the_way_out() {
         (&["g"][..], "arbitration g has 2 GPUs, and 1 of this machine have a driver"),
         (&["g", "--gpu", "2=x"], "--gpu 2: arbitration g has 2, counted from 0"),
         (&["g", "--gpu", "0=0000:41:00.0"], "--gpu says nothing of GPU 1"),
-        (&["g", "--gpu", "0=0000:41:00.0", "--gpu", "1=\u{1b}[2J"], "this machine has no GPU there; it has 0000:00:02.0"),
+        (
+            &["g", "--gpu", "0=0000:41:00.0", "--gpu", "1=\u{1b}[2J"],
+            "this machine has no GPU there; it has 0000:00:02.0",
+        ),
         (&["g", "--gpu", "x"], "write NUMBER=ADDRESS"),
         (&["g", "--idle", "100"], "write a priority of 1 to 99, or keep"),
     ] {
