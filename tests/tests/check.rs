@@ -1,6 +1,7 @@
 //! `check` against the simulator: what is proven schedulable under a configuration misses no deadline where the same
 //! overheads are executed, and no bound is exceeded; both assign tasks to the same clusters.
 
+use laxity_analysis::Test;
 use laxity_analysis::check::{Accounting, Criterion, Options, Report, check};
 use laxity_model::{
     Arrival, Distribution, ExecutionTime, Instant, Invocation, Nanos, OverheadCosts, OverheadProfile, Platform,
@@ -11,6 +12,7 @@ use laxity_tests::simulate;
 use laxity_trace::metrics::{Summary, measure};
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::test_runner::TestRunner;
 
 const UNIT: u64 = 10_000;
 
@@ -231,6 +233,64 @@ proptest! {
             }
         }
     }
+}
+
+/// Tasks that never wait, on CPUs that are scheduled apart, where interrupts may count once. In half of them nothing else costs
+/// anything, so that no other term hides one that counts too little.
+fn apart() -> impl Strategy<Value = (Workload, Scheduler)> {
+    let rules =
+        vec![PriorityRule::Edf, PriorityRule::Edf, PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic];
+    let interrupts = vec![ReleaseInterrupts::Global, ReleaseInterrupts::Global, ReleaseInterrupts::Dedicated];
+    (workload(), scheduler(), select(rules), select(interrupts), any::<bool>()).prop_map(
+        |(mut workload, scheduler, rule, interrupts, is_bare)| {
+            for task in &mut workload.tasks {
+                task.body.retain(|step| !matches!(step, Step::Suspend(_)));
+            }
+            if is_bare {
+                let OverheadCosts { release, tick, .. } = workload.platform.overheads.at(1);
+                let costs = OverheadCosts { release, tick, ..OverheadCosts::default() };
+                workload.platform.overheads = OverheadProfile::constant("interrupts", costs);
+            }
+            let (scope, invocation) = (Scope::Partitioned, Invocation::EventDriven);
+            (workload, Scheduler { rule, scope, invocation, interrupts, ..scheduler })
+        },
+    )
+}
+
+/// Execution times grow until `check` just proves the set, so that what counts too little shows. `make test` tries 1,000 sets;
+/// for 10,000 and more, set `LAXITY_SYSTEMS`.
+#[test]
+fn interrupts_that_count_once_are_not_too_few() {
+    let cases = std::env::var("LAXITY_SYSTEMS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000);
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) };
+    let (edf, fixed) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
+    let offsets = prop::collection::vec(0..60 * UNIT, 10);
+    let result =
+        TestRunner::new(config).run(&(apart(), offsets, any::<u64>()), |((workload, scheduler), offsets, seed)| {
+            let first = check(&workload, &scheduler, &options(Criterion::Hard));
+            let Some(permille) = first.scaling.and_then(|scaling| scaling.permille) else { return Ok(()) };
+            let workload = scaled(&workload, permille);
+            let report = check(&workload, &scheduler, &Options { scaling: false, ..options(Criterion::Hard) });
+            for (test, count) in
+                [(Test::UniprocessorEdfInterrupts, &edf), (Test::UniprocessorFixedPriorityInterrupts, &fixed)]
+            {
+                count.set(count.get() + u32::from(report.hard.tests.contains(&test)));
+            }
+            for (number, pattern) in patterns(&workload, &offsets).iter().enumerate() {
+                let context = format!("{scheduler}, pattern {number}, seed {seed}");
+                compare(&report, &observe(pattern, &scheduler, seed), &context)?;
+            }
+            Ok(())
+        });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+    println!(
+        "of {cases} sets {} are proven under EDF and {} under fixed priorities with interrupts once",
+        edf.get(),
+        fixed.get()
+    );
+    assert!(edf.get() > cases / 10 && fixed.get() > cases / 10, "the test tests something");
 }
 
 /// Staggered quanta of 1 ms on two CPUs, those of cpu1 half a millisecond later. Whenever "often" (O) arrives, the CPU

@@ -43,6 +43,10 @@ pub enum Test {
     UniprocessorFixedPriority,
     /// Response-time analysis that counts waits as waits: [`suspension`](crate::suspension).
     SuspensionAware,
+    /// EDF on one CPU, with handlers of interrupts counted once beside the jobs.
+    UniprocessorEdfInterrupts,
+    /// Response-time analysis for fixed priorities on one CPU, with handlers counted so.
+    UniprocessorFixedPriorityInterrupts,
 }
 
 /// A test and what it found.
@@ -199,7 +203,7 @@ pub struct TestSet(u32);
 
 impl Test {
     /// Every test, in a fixed order.
-    pub const ALL: [Test; 18] = [
+    pub const ALL: [Test; 20] = [
         Test::Trivial,
         Test::Gfb,
         Test::Bak,
@@ -218,6 +222,8 @@ impl Test {
         Test::GlobalFixedPriority,
         Test::UniprocessorFixedPriority,
         Test::SuspensionAware,
+        Test::UniprocessorEdfInterrupts,
+        Test::UniprocessorFixedPriorityInterrupts,
     ];
 
     /// The name in files and tables.
@@ -241,6 +247,8 @@ impl Test {
             Test::GlobalFixedPriority => "global_fixed_priority",
             Test::UniprocessorFixedPriority => "uniprocessor_fixed_priority",
             Test::SuspensionAware => "suspension_aware",
+            Test::UniprocessorEdfInterrupts => "uniprocessor_edf_interrupts",
+            Test::UniprocessorFixedPriorityInterrupts => "uniprocessor_fixed_priority_interrupts",
         }
     }
 }

@@ -4,7 +4,10 @@ mod common;
 
 use common::simulator::{Rank, response_times, synchronous, worst_seen};
 use laxity_analysis::fixed_priority;
-use laxity_analysis::gedf::{HardMode, bak_any_deadline, gfb, hard, run_test, uniprocessor_edf};
+use laxity_analysis::gedf::{
+    HardMode, bak_any_deadline, demand_bound, gfb, hard, run_test, uniprocessor_edf, uniprocessor_edf_interrupts,
+};
+use laxity_analysis::overheads::InterruptStream;
 use laxity_analysis::soft::{PriorityPoints, check_bounded, compliant_vector, devi_anderson, tardiness};
 use laxity_analysis::{AnalysisTask, Limits, Outcome, TaskSet, Test};
 use laxity_model::rng::SplitMix64;
@@ -195,4 +198,50 @@ fn fixed_priority_bounds_are_not_exceeded_and_are_exact_on_one_cpu() {
         }
     }
     assert!(proven.iter().all(|&count| count > 500), "{proven:?}");
+}
+
+/// Walking down skips intervals; all of them, one by one, say the same.
+#[test]
+fn handlers_beside_jobs_are_found_to_be_too_much_in_the_intervals_where_they_are() {
+    let mut verdicts = [0u32; 2];
+    for seed in 0..20_000u64 {
+        let mut rng = SplitMix64::new(seed ^ 0x1dea);
+        let tasks = (0..rng.between(1, 3)).map(|_| random_task(&mut rng, 12, seed % 2 == 0)).collect();
+        let set = TaskSet::new(1, tasks).expect("in range");
+        let streams: Vec<InterruptStream> = (0..rng.between(1, 2))
+            .map(|_| InterruptStream { cost: rng.between(1, 2), period: rng.between(4, 20), ahead: rng.below(5) })
+            .collect();
+        let verdict = uniprocessor_edf_interrupts(&set, &streams, &Limits::default());
+        let rate: f64 = set.tasks().iter().map(|task| task.wcet as f64 / task.period as f64).sum::<f64>()
+            + streams.iter().map(|stream| stream.cost as f64 / stream.period as f64).sum::<f64>();
+        if rate > 0.999 {
+            assert!(!verdict.is_schedulable(), "seed {seed}: {set:?} {streams:?} leave no time");
+            continue;
+        }
+        let handlers = |length: u64| streams.iter().map(|stream| stream.time(length)).sum::<u128>();
+        let asked = |length: u64| {
+            let jobs = |task: &AnalysisTask| u128::from(length.div_ceil(task.period) * task.wcet);
+            set.tasks().iter().map(jobs).sum::<u128>() + handlers(length)
+        };
+        // The CPU is never busy for longer, whatever arrives.
+        let busy = (1..).find(|&length| asked(length) <= u128::from(length)).expect("some time is left");
+        let is_enough = |interval: u64| {
+            let ends = |task: &AnalysisTask| {
+                interval >= task.deadline && (interval - task.deadline).is_multiple_of(task.period)
+            };
+            let jobs: u128 = set.tasks().iter().map(|task| demand_bound(task, interval)).sum();
+            !set.tasks().iter().any(ends) || jobs + handlers(interval) <= u128::from(interval)
+        };
+        let all = (1..busy).all(is_enough);
+        assert_eq!(verdict.is_schedulable(), all, "seed {seed}: {set:?} {streams:?}: {verdict}");
+        verdicts[usize::from(all)] += 1;
+        if let Some(bounds) =
+            fixed_priority::uniprocessor_interrupts(&set, &[], &streams, &Limits::default()).response_times()
+        {
+            let within = set.tasks().iter().zip(bounds).all(|(task, &bound)| bound <= task.deadline);
+            let with_handlers = bounds[0] >= set.tasks()[0].wcet + streams[0].cost;
+            assert!(within && with_handlers, "seed {seed}: {bounds:?} of {set:?} beside {streams:?}");
+        }
+    }
+    assert!(verdicts.iter().all(|&count| count > 1_000), "{verdicts:?}");
 }

@@ -149,7 +149,11 @@ impl<'a> Analysis<'a> {
         // A job is complete when its last budget is used up, not when that is due.
         let with_bounds = with_bounds || context.has_servers();
         match context.inflate(None) {
-            Ok(inflation) => (judge(context, hard(context, &inflation, limits, with_bounds)), Some(inflation)),
+            Ok(inflation) => {
+                let mut hard = hard(context, &inflation, limits, with_bounds);
+                let proving = hard.inflation.take().unwrap_or(inflation);
+                (judge(context, hard), Some(proving))
+            }
             Err(failure) => (Judged::failed(vec![failure]), None),
         }
     }
@@ -265,5 +269,6 @@ fn inflated_demand(context: &Context<'_>, part: &Part, inflation: &Inflation) ->
     let members = context.cluster.members.iter().zip(&inflation.terms).filter(|&(&index, _)| is_there(index));
     let terms = members.map(|(&index, terms)| (terms.total().into(), context.analysed[index].period.into()));
     let isolated = context.cluster.isolated.iter().filter(|&&index| is_there(index));
-    terms.chain(isolated.map(|&index| served::share(&context.analysed[index]))).collect()
+    let beside = inflation.beside.iter().map(|stream| (stream.cost.into(), stream.period.into()));
+    terms.chain(isolated.map(|&index| served::share(&context.analysed[index]))).chain(beside).collect()
 }

@@ -8,6 +8,7 @@ use super::assign::Cluster;
 use super::occupancy::Apart;
 use super::sharing::Sharing;
 use super::terms::Terms;
+use crate::overheads::InterruptStream;
 
 /// The machine and the scheduler, as far as they concern overheads. Times in ticks (nanoseconds).
 #[derive(Clone, Debug)]
@@ -47,6 +48,8 @@ pub(super) struct Inflation {
     pub waiting: Option<Apart>,
     /// How late the scheduler may notice a release, and so act on it: quantum-driven only.
     pub late: u64,
+    /// What its interrupts take of the CPU beside the jobs, where that is not in their terms.
+    pub beside: Vec<InterruptStream>,
 }
 
 impl Machine {

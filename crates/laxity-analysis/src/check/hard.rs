@@ -7,9 +7,10 @@ use laxity_model::{Nanos, PriorityRule};
 use super::accounting::Lateness;
 use super::analysed_task::AnalysedTask;
 use super::context::{Context, Inflation};
+use super::counted_once::counted_once;
 use super::explain;
 use super::{Accounting, BoundSource, Failure, Finding, Status};
-use crate::gedf::{rta, run_test};
+use crate::gedf::{rta, run_test, uniprocessor_edf_interrupts};
 use crate::soft::check_bounded;
 use crate::{AnalysisTask, Infeasibility, Limits, Outcome, TaskSet, TaskSetError, Test, Verdict, fixed_priority};
 
@@ -18,12 +19,14 @@ pub(super) struct Hard {
     pub finding: Finding,
     /// Response-time bounds of the members in ticks, counted from the arrival; `None` where no test gives one.
     pub bounds: Option<(Vec<u64>, BoundSource)>,
+    /// The accounting by which it is proven, if that is not the one that was asked about.
+    pub inflation: Option<Inflation>,
 }
 
 impl Hard {
     /// No scheduler could do it.
     pub fn infeasible(failure: Failure) -> Hard {
-        Hard { finding: Finding::failed(Status::Infeasible, vec![failure]), bounds: None }
+        Hard { finding: Finding::failed(Status::Infeasible, vec![failure]), bounds: None, inflation: None }
     }
 }
 
@@ -56,23 +59,58 @@ pub(super) fn hard(context: &Context<'_>, inflation: &Inflation, limits: &Limits
         };
         if verdict.is_schedulable() {
             let bounds = with_bounds.then(|| sets.bounds(&verdict, lateness, limits)).flatten();
-            return Hard { finding: Finding::proven(test), bounds };
+            return Hard { finding: Finding::proven(test), bounds, inflation: None };
         }
         if verdict.test != Test::Trivial || !matches!(verdict.outcome, Outcome::NotApplicable(_)) {
             failures.push(explain::of_verdict(context, &verdict, &set, &sets.order));
         }
         if matches!(verdict.outcome, Outcome::Infeasible(_)) {
             if is_exact(context, inflation) {
-                return Hard { finding: Finding::failed(Status::Infeasible, failures), bounds: None };
+                return Hard { finding: Finding::failed(Status::Infeasible, failures), bounds: None, inflation: None };
             }
             if lateness != Lateness::Charged {
                 break;
             }
         }
     }
+    match by_interrupts_once(context, inflation, limits, with_bounds) {
+        Some(Ok(hard)) => return hard,
+        Some(Err(failure)) => failures.push(failure),
+        None => {}
+    }
     // The most telling first: with an interval, then with a task; what did not apply last.
     failures.sort_by_key(|failure| (failure.interval.is_none(), failure.task.is_none()));
-    Hard { finding: Finding::failed(Status::NotProven, failures), bounds: None }
+    Hard { finding: Finding::failed(Status::NotProven, failures), bounds: None, inflation: None }
+}
+
+/// The same on a CPU that is scheduled alone, with interrupts beside the jobs; `None` where that is not to be asked.
+fn by_interrupts_once(
+    context: &Context<'_>,
+    inflation: &Inflation,
+    limits: &Limits,
+    with_bounds: bool,
+) -> Option<Result<Hard, Failure>> {
+    let inflation = counted_once(context, inflation)?;
+    let test = match context.machine.rule {
+        PriorityRule::Edf => Test::UniprocessorEdfInterrupts,
+        _ => Test::UniprocessorFixedPriorityInterrupts,
+    };
+    let order = context.machine.by_priority(&context.cluster.members, context.analysed);
+    let sets = Sets { context, inflation: &inflation, order };
+    let (set, verdict) = match sets.ask(test, Lateness::Shortens, limits) {
+        Ok(answer) => answer,
+        Err(failure) => return Some(Err(failure)),
+    };
+    match verdict.outcome {
+        Outcome::Schedulable(_) => {
+            // Response-time analysis of several CPUs knows no handlers beside jobs.
+            let bounds = verdict.response_times().filter(|_| with_bounds).map(|times| sets.of_members(times, 0));
+            let bounds = bounds.map(|times| (times, BoundSource::Test(test)));
+            Some(Ok(Hard { finding: Finding::proven(test), bounds, inflation: Some(inflation) }))
+        }
+        Outcome::NotApplicable(_) => None,
+        _ => Some(Err(explain::of_verdict(context, &verdict, &set, &sets.order))),
+    }
 }
 
 /// The tests to ask, in order of cost.
@@ -110,6 +148,10 @@ impl Sets<'_> {
         };
         let verdict = match test {
             Test::UniprocessorFixedPriority => fixed_priority::uniprocessor(&set, &self.blocking(), limits),
+            Test::UniprocessorEdfInterrupts => uniprocessor_edf_interrupts(&set, &self.inflation.beside, limits),
+            Test::UniprocessorFixedPriorityInterrupts => {
+                fixed_priority::uniprocessor_interrupts(&set, &self.blocking(), &self.inflation.beside, limits)
+            }
             Test::Rta => rta(&set, limits),
             test => run_test(&set, test, limits),
         };
@@ -153,11 +195,16 @@ impl Sets<'_> {
                 (Test::Rta, rta(&set, limits).response_times()?.to_vec(), late)
             }
         };
+        Some((self.of_members(&bounds, late), BoundSource::Test(test)))
+    }
+
+    /// Bounds in the order of the set, and `late` more, in the order of the members.
+    fn of_members(&self, bounds: &[u64], late: u64) -> Vec<u64> {
         let mut of_members = vec![0; bounds.len()];
         for (&index, bound) in self.order.iter().zip(bounds) {
             of_members[self.context.member(index)] = bound.saturating_add(late);
         }
-        Some((of_members, BoundSource::Test(test)))
+        of_members
     }
 }
 

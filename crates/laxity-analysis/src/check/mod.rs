@@ -21,6 +21,7 @@ mod assign;
 mod chains;
 mod classes;
 mod context;
+mod counted_once;
 mod counts;
 mod coupled;
 mod devices;

@@ -74,7 +74,7 @@ pub(super) fn inflate(context: &Context<'_>, pending: &[u64]) -> Result<Inflatio
     // What keeps others from CPUs is not known of servers by their jobs.
     let is_kept_apart = (!context.machine.is_quantum_driven || context.shares()) && !context.has_servers();
     let apart = is_kept_apart.then(|| apart(context, &terms, waiting.as_ref(), &windows));
-    Ok(Inflation { terms, waiting: apart, late: context.machine.lateness() })
+    Ok(Inflation { terms, waiting: apart, late: context.machine.lateness(), beside: Vec::new() })
 }
 
 /// How long an interrupt may be waiting on a CPU that runs jobs of the cluster, until it is handled.

@@ -321,7 +321,7 @@ fn unbounded(context: &Context<'_>) -> impl Iterator<Item = Failure> {
 
 /// What `hard` says of the jobs, once it is known of the budgets.
 pub(super) fn judge(context: &Context<'_>, hard: Hard) -> Judged {
-    let Hard { mut finding, bounds } = hard;
+    let Hard { mut finding, bounds, .. } = hard;
     let mut failures: Vec<Failure> = unbounded(context).collect();
     let has_isolated = !failures.is_empty();
     if !finding.is_schedulable() {

@@ -148,7 +148,7 @@ pub(super) fn hard_by_response_times(context: &Context<'_>, limits: &Limits) -> 
     let Settled { times, tests, inflation } = settle(context, limits, &deadlines)?;
     let source = BoundSource::Test(tests[tests.len() - 1]);
     let finding = Finding { tests, ..Finding::proven(Test::SuspensionAware) };
-    Ok((Hard { finding, bounds: Some((times, source)) }, inflation))
+    Ok((Hard { finding, bounds: Some((times, source)), inflation: None }, inflation))
 }
 
 /// Response times beyond deadlines.
@@ -162,5 +162,5 @@ pub(super) fn late(context: &Context<'_>, limits: &Limits) -> Result<Settled, Fa
 
 /// What there is to say if nothing is proven.
 pub(super) fn unproven(failure: Failure) -> Hard {
-    Hard { finding: Finding::failed(Status::NotProven, vec![failure]), bounds: None }
+    Hard { finding: Finding::failed(Status::NotProven, vec![failure]), bounds: None, inflation: None }
 }

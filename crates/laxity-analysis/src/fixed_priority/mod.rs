@@ -6,7 +6,7 @@ mod global;
 mod uniprocessor;
 
 pub use global::global;
-pub use uniprocessor::{FixedPriorityTask, response_time, uniprocessor};
+pub use uniprocessor::{FixedPriorityTask, response_time, uniprocessor, uniprocessor_interrupts};
 
 use crate::TaskSet;
 

@@ -2,7 +2,7 @@
 
 use super::{
     BarVariant, SpeedGrid, bak, bar, bcl, bcl_iterative, check_feasible, ffdbf, ffdbf_grid, gfb, rta, rta_slack,
-    trivial, uniprocessor_edf,
+    trivial, uniprocessor_edf, uniprocessor_edf_interrupts,
 };
 use crate::soft::bounded_tardiness;
 use crate::{Limits, Outcome, Precondition, TaskSet, Test, TestSet, Verdict, fixed_priority};
@@ -72,6 +72,8 @@ pub fn run_test(set: &TaskSet, test: Test, limits: &Limits) -> Verdict {
         Test::GlobalFixedPriority => fixed_priority::global(set, limits),
         Test::SuspensionAware => crate::suspension::suspension_aware(set, limits),
         Test::UniprocessorFixedPriority => fixed_priority::uniprocessor(set, &vec![0; set.tasks().len()], limits),
+        Test::UniprocessorEdfInterrupts => uniprocessor_edf_interrupts(set, &[], limits),
+        Test::UniprocessorFixedPriorityInterrupts => fixed_priority::uniprocessor_interrupts(set, &[], &[], limits),
     }
 }
 

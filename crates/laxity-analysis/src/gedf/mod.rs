@@ -32,7 +32,7 @@ pub use gfb::{gfb, gfb_bound};
 pub use rta::{rta, rta_slack};
 pub(crate) use rta_index::least_beside;
 pub use trivial::trivial;
-pub use uniprocessor::uniprocessor_edf;
+pub use uniprocessor::{uniprocessor_edf, uniprocessor_edf_interrupts};
 
 use crate::{DeadlineClass, Infeasibility, Outcome, Precondition, TaskSet};
 use std::cmp::Ordering;

@@ -13,6 +13,26 @@ pub enum InterruptLag {
     BusyPeriod,
 }
 
+/// Interrupts that keep a CPU from its jobs, whichever job it would execute: in any interval of length `L` at most
+/// `ceil((L + ahead) / period)` of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct InterruptStream {
+    /// How long a handler takes, in ticks.
+    pub cost: u64,
+    /// The least separation of two interrupts, at least 1 tick.
+    pub period: u64,
+    /// How long one may have been due before it is handled, in ticks.
+    pub ahead: u64,
+}
+
+impl InterruptStream {
+    /// How long its handlers keep the CPU in any interval of `length` ticks, at most.
+    pub fn time(&self, length: u64) -> u128 {
+        let count = (u128::from(length) + u128::from(self.ahead)).div_ceil(u128::from(self.period.max(1)));
+        count * u128::from(self.cost)
+    }
+}
+
 const ROUNDS_MAX: u32 = 1_000_000;
 
 impl InterruptLag {

@@ -16,7 +16,7 @@ mod task_centric;
 
 pub use charges::{Charges, Inflated};
 pub use interpolation::{Beyond, interpolate};
-pub use interrupts::{InterruptLag, interrupt_backlog, interrupt_busy_period};
+pub use interrupts::{InterruptLag, InterruptStream, interrupt_backlog, interrupt_busy_period};
 pub use preemption_centric::{ExactCosts, PreemptionCentric, preemption_centric, preemption_centric_exact};
 pub use quantum::{QuantumInterrupts, QuantumTiming, quantum};
 pub use system::{OverheadError, System, Windows};
