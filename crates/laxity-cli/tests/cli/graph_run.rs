@@ -92,6 +92,24 @@ fn the_table_has_a_row_for_each_node_and_latencies_for_sinks() {
     assert_eq!((code, out.as_str()), (0, ""));
 }
 
+/// Tasks and devices of the file do not run, which a user is told.
+#[test]
+fn what_a_file_has_beside_its_graph_is_said_to_be_left_out() {
+    let folder = memory();
+    let file = folder.path().join("both.toml");
+    let text = std::fs::read_to_string(pipeline()).expect("an example");
+    let others = "\n[[task]]\nname = \"t\"\nperiod = \"10 ms\"\nwcet = \"1 ms\"\n\n[[platform.device]]\nname = \"net\"\n\
+                  period = \"5 ms\"\ntop_half = \"2 us\"\nbottom_half = \"40 us\"\ninterrupt_cpus = [0]\n";
+    std::fs::write(&file, format!("{text}{others}")).expect("written");
+    let file = file.to_str().expect("UTF-8");
+    let words = ["run", file, "--jobs", "2", "--no-work"];
+    let (code, _, err) = graph(folder.path(), &words);
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("only graph rates runs, without 1 task, 1 device; `laxity run` takes whole files"), "{err}");
+    let (_, _, err) = graph(folder.path(), &["run", &pipeline(), "--jobs", "2", "--no-work"]);
+    assert!(!err.contains("only graph"), "{err}");
+}
+
 #[test]
 fn ctrl_c_ends_a_run_at_once_and_leaves_nothing() {
     let folder = memory();

@@ -240,8 +240,27 @@ fn plan(
     let plan = LivePlan::of_graph(workload, &options).map_err(refused)?;
     if !arguments.quiet && !arguments.json {
         plan.notes().iter().for_each(|note| output::warning(format_args!("{file}: {note}")));
+        if let Some(others) = others(workload) {
+            let name = &workload.graphs[position].name;
+            output::note(format_args!(
+                "{file}: only graph {name} runs, without {others}; `laxity run` takes whole files"
+            ));
+        }
     }
     Ok(plan)
+}
+
+/// What a workload has beside one graph, if anything.
+fn others(workload: &Workload) -> Option<String> {
+    let counts = [
+        (workload.tasks.len(), "task"),
+        (workload.graphs.len() - 1, "other graph"),
+        (workload.best_effort.len(), "best-effort task"),
+        (workload.platform.devices.len(), "device"),
+    ];
+    let parts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|&(count, noun)| counted(count as u64, noun)).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Runs `plan`, whose only graph is `graph`, to its end or until interrupted. Its trace is in its place when this returns.
