@@ -286,7 +286,7 @@ impl Client {
         if self.lends.get() > self.membership.followers_threshold.load(Ordering::SeqCst) {
             self.membership.raise_followers();
         }
-        self.shared().tell_change();
+        self.shared().wake_if_asleep(&self.shared().layout.holder_watch);
     }
 
     #[inline(always)]

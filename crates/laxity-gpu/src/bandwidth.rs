@@ -14,7 +14,6 @@ use std::sync::atomic::Ordering;
 
 use laxity_model::{Instant, TaskId};
 use laxity_policy::bandwidth::{Hold, NotHeld};
-use laxity_sys::futex;
 
 use crate::arbitration::Arbitration;
 use crate::client::Client;
@@ -132,7 +131,8 @@ impl Arbitration {
 
     /// Has threads that wait for the bandwidth lock look again.
     pub fn wake_regulators(&self) {
-        self.membership().shared.wake_bandwidth();
+        let shared = &self.membership().shared;
+        shared.wake_sleepers(&shared.layout.bandwidth.regulators);
     }
 }
 
@@ -149,8 +149,8 @@ impl Memory {
         step::point();
         // Sequentially consistent with `wait_for_bandwidth`: this thread sees the sleeper, or the sleeper this bit.
         let before = word.fetch_or(bit, Ordering::SeqCst);
-        if before == 0 && self.segment.u32(self.layout.bandwidth.sleepers).load(Ordering::SeqCst) != 0 {
-            self.wake_bandwidth();
+        if before == 0 {
+            self.wake_if_asleep(&self.layout.bandwidth.regulators);
         }
     }
 
@@ -187,22 +187,10 @@ impl Memory {
     }
 
     fn wait_for_bandwidth(&self, until: Instant) {
-        let words = &self.layout.bandwidth;
-        let event = self.segment.u32(words.event);
-        let seen = event.load(Ordering::SeqCst);
-        self.segment.u32(words.sleepers).store(1, Ordering::SeqCst);
+        let words = &self.layout.bandwidth.regulators;
+        let seen = self.expect_change(words);
         if self.least_budget().is_none() {
-            futex::wait(event, seen, until);
+            self.sleep(words, seen, until);
         }
-    }
-
-    #[cold]
-    fn wake_bandwidth(&self) {
-        let words = &self.layout.bandwidth;
-        // A sleeper that is killed leaves the flag: one needless system call, and it is gone.
-        self.segment.u32(words.sleepers).store(0, Ordering::SeqCst);
-        let event = self.segment.u32(words.event);
-        event.fetch_add(1, Ordering::SeqCst);
-        futex::wake_all(event);
     }
 }

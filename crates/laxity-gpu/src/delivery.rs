@@ -27,7 +27,7 @@ impl StateGuard<'_> {
         }
         self.cache.actions = actions;
         self.raise_followers_for(&self.cache.touched);
-        self.shared().tell_change();
+        self.shared().wake_if_asleep(&self.shared().layout.holder_watch);
     }
 
     /// Does what follows from the state again: the thread that published it was killed, perhaps before it was done.
@@ -52,7 +52,7 @@ impl StateGuard<'_> {
             }
         }
         self.raise_all_followers();
-        self.shared().tell_change();
+        self.shared().wake_if_asleep(&self.shared().layout.holder_watch);
         // The killed thread may not have woken these. A wake-up too many does no harm.
         for task in std::mem::take(&mut self.woken) {
             shared.wake(task);

@@ -10,18 +10,14 @@
 //! ([`followers`](crate::followers)): one process alone does, which found the threads itself. The priority of a
 //! holder is the one that Linux says its thread has, not one that the memory says. Decision 124 has the reasons.
 
-use std::sync::atomic::Ordering;
-
 use laxity_model::{Instant, TaskId};
 use laxity_policy::lock::Arbiter;
-use laxity_sys::futex;
 use laxity_sys::scheduling::Attributes;
 
 use crate::arbiter_cache::ArbiterCache;
 use crate::arbitration::Arbitration;
 use crate::config::TOKEN;
 use crate::inheritance;
-use crate::memory::Memory;
 use crate::shared::Shared;
 use crate::state_lock::StateError;
 
@@ -64,7 +60,7 @@ impl HolderWatch {
     /// [`StateError`] if the memory is damaged.
     pub fn holders(&mut self) -> Result<Vec<TokenHolder>, StateError> {
         let shared = &self.arbitration.membership().shared;
-        self.seen = shared.expect_change();
+        self.seen = shared.expect_change(&shared.layout.holder_watch);
         let held = |cache: &mut ArbiterCache| {
             if cache.is_open(TOKEN) {
                 cache.adopt(shared, Instant::ZERO, TOKEN);
@@ -80,7 +76,8 @@ impl HolderWatch {
     /// Suspends this thread until a holder or its priority may have changed, or `until`. A change that a program makes to its
     /// own thread's priority by itself ends no wait.
     pub fn wait(&self, until: Instant) {
-        self.arbitration.membership().shared.wait_for_change(self.seen, until);
+        let shared = &self.arbitration.membership().shared;
+        shared.sleep(&shared.layout.holder_watch, self.seen, until);
     }
 }
 
@@ -92,37 +89,5 @@ impl TokenHolder {
         let is_peers = shared.peers.has_thread(pid, thread).is_ok_and(|is| is);
         let attributes = is_peers.then(|| Attributes::of(thread).ok()).flatten();
         TokenHolder { gpu, pid, thread, priority: attributes.and_then(inheritance::lent_priority) }
-    }
-}
-
-impl Memory {
-    /// Tells a process that watches holders that one may have changed. It costs a load while none sleeps.
-    #[inline]
-    pub(crate) fn tell_change(&self) {
-        if self.segment.u32(self.layout.holder_watch.sleepers).load(Ordering::SeqCst) != 0 {
-            self.wake_watchers();
-        }
-    }
-
-    #[cold]
-    fn wake_watchers(&self) {
-        let words = &self.layout.holder_watch;
-        // One that is killed while it sleeps leaves the flag: one needless system call, and it is gone.
-        self.segment.u32(words.sleepers).store(0, Ordering::SeqCst);
-        let event = self.segment.u32(words.event);
-        event.fetch_add(1, Ordering::SeqCst);
-        futex::wake_all(event);
-    }
-
-    /// A thread that changes a holder from now on tells. Answers what [`Memory::wait_for_change`] compares with.
-    fn expect_change(&self) -> u32 {
-        let words = &self.layout.holder_watch;
-        let seen = self.segment.u32(words.event).load(Ordering::SeqCst);
-        self.segment.u32(words.sleepers).store(1, Ordering::SeqCst);
-        seen
-    }
-
-    fn wait_for_change(&self, seen: u32, until: Instant) {
-        futex::wait(self.segment.u32(self.layout.holder_watch.event), seen, until);
     }
 }

@@ -62,7 +62,7 @@ pub(crate) struct Layout {
     pub bandwidth: BandwidthWords,
     /// Until when a watcher looks, or 0: 64 bits.
     pub watched: usize,
-    pub holder_watch: HolderWatchWords,
+    pub holder_watch: SleeperWords,
     traffic: usize,
     clients: usize,
     copies: [usize; 2],
@@ -77,18 +77,15 @@ pub(crate) struct Layout {
 pub(crate) struct BandwidthWords {
     /// A bit for each client: words of 64 bits.
     pub holders: usize,
-    /// Whether a regulator sleeps, or one that did was killed: 32 bits.
-    pub sleepers: usize,
-    /// The word on which regulators sleep: 32 bits.
-    pub event: usize,
+    pub regulators: SleeperWords,
 }
 
-/// The words by which a process watches holders.
+/// The words by which processes sleep until something changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HolderWatchWords {
+pub(crate) struct SleeperWords {
     /// Whether one sleeps, or one that did was killed: 32 bits.
     pub sleepers: usize,
-    /// The word on which it sleeps: 32 bits.
+    /// The word on which they sleep: 32 bits.
     pub event: usize,
 }
 
@@ -175,10 +172,10 @@ impl Layout {
         let followers_max = FOLLOWERS_OF_GPU * usize::from(config.gpus);
         let holders = (followers + MEMBERS_MAX * followers_max * LINE).next_multiple_of(PAIR);
         let sleepers = holders + (8 * bit_words(config.clients.into())).next_multiple_of(PAIR);
-        let bandwidth = BandwidthWords { holders, sleepers, event: sleepers + 4 };
+        let bandwidth = BandwidthWords { holders, regulators: SleeperWords { sleepers, event: sleepers + 4 } };
         // Read with every change of a token, and written while people look: beside each other.
         let watched = sleepers + LINE;
-        let holder_watch = HolderWatchWords { sleepers: watched + 8, event: watched + 12 };
+        let holder_watch = SleeperWords { sleepers: watched + 8, event: watched + 12 };
         let traffic = sleepers + PAIR;
         let clients = traffic + TRAFFIC_CPUS * TRAFFIC;
         end = clients + usize::from(config.clients) * CLIENT;

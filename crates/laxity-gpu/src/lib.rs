@@ -87,6 +87,7 @@ mod request;
 mod shared;
 #[cfg(test)]
 mod simulation;
+mod sleepers;
 mod snapshot;
 mod state_lock;
 mod step;
