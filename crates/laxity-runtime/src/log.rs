@@ -300,6 +300,7 @@ mod tests {
             JobStep::Serves,
             JobStep::Stolen(u64::MAX),
             JobStep::Throttled,
+            JobStep::Ended,
             JobStep::Complete,
         ];
         for step in steps {

@@ -126,6 +126,11 @@ impl NodeLog {
         self.writer.decisions(self.index, Some(JobStep::Complete))
     }
 
+    /// Hears that there was nothing to do in the job: its node has ended, and produces no more.
+    pub fn end(&mut self) -> impl Watch + '_ {
+        self.writer.decisions(self.index, Some(JobStep::Ended))
+    }
+
     /// Hears that the job is suspended.
     pub fn suspend(&mut self) -> impl Watch + '_ {
         self.writer.decisions(self.index, Some(JobStep::Suspend))

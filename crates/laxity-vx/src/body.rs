@@ -112,7 +112,12 @@ impl Body for NodeBody {
         job.end_gpu();
         match result {
             Ok(Ok(Action::Continue)) => {}
-            Ok(Ok(Action::End)) => return Err(Interrupted::Stopped),
+            Ok(Ok(Action::End)) => {
+                // A trace says so: a task that goes with its job released is one that its policy forgets.
+                let ended = self.task.as_ref().map_or(Ok(()), |task| task.end());
+                ended.map_err(|error| failed(FailureReason::Scheduler(error)))?;
+                return Err(Interrupted::Stopped);
+            }
             Ok(Err(error)) => return Err(failed(FailureReason::Kernel(error))),
             Err(payload) => return Err(failed(FailureReason::Panic(text(&*payload)))),
         }

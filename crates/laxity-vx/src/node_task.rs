@@ -100,6 +100,17 @@ impl NodeTask {
             Some(log) => self.task.complete_watched(&mut log.complete()).map(drop),
         }
     }
+
+    /// The node has ended in this job, which sends no tokens.
+    ///
+    /// # Errors
+    /// [`TaskError`].
+    pub fn end(&self) -> Result<(), TaskError> {
+        match &mut *self.log.borrow_mut() {
+            None => self.task.complete().map(drop),
+            Some(log) => self.task.complete_watched(&mut log.end()).map(drop),
+        }
+    }
 }
 
 impl Scheduled for NodeTask {

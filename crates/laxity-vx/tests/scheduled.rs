@@ -72,13 +72,17 @@ type Results = Arc<Mutex<Vec<u64>>>;
 const BUSY: [&str; 4] = ["busy 0", "busy 1", "busy 2", "busy 3"];
 const TURNS: u64 = 800_000;
 
-/// input -> copy -> mix, which reads its own last result and the last frame, -> output; and beside them busy nodes.
-fn mixing(context: &Context, name: &str, results: &Results) -> Verified {
+/// input -> copy -> mix, which reads its own last result and the last frame, -> output; and beside them busy nodes. It ends
+/// by itself after so many frames.
+fn mixing(context: &Context, name: &str, results: &Results, end: u64) -> Verified {
     let mut graph = context.graph(name);
     let raw = graph.object("raw", Bytes(BYTES));
     let image = graph.delay("image", Bytes(BYTES), 2);
     let mixed = graph.delay("mixed", Value::<u64>::new(), 2);
     graph.input([Parameter::output(raw)], move |job| {
+        if job.index() == end {
+            return Ok(Action::End);
+        }
         let shade = shade(job.index());
         job.write(raw)?.fill(shade);
         Ok(Action::Continue)
@@ -131,6 +135,17 @@ fn assert_nothing_is_left(system: &System, place: &Place) {
     assert_eq!(left, Vec::<String>::new());
 }
 
+fn assert_is_its_policys(header: &TraceHeader, records: &[Record]) {
+    let (mut legal, mut policy) = (LegalityCheck::new(header), PolicyCheck::new(header));
+    for record in records {
+        legal.record(record.at, record.event);
+        policy.record(record.at, record.event);
+    }
+    let (legal, policy) = (legal.finish(), policy.finish());
+    assert!(legal.is_clean(), "{}: {:?}", header.scheduler, legal.violations);
+    assert!(policy.is_clean(), "{}: {:?}", header.scheduler, policy.violations);
+}
+
 /// Under EDF on all CPUs, and on one, where the order of nodes is the policy's alone.
 #[test]
 fn a_graph_under_laxitys_scheduler_computes_what_a_loop_does_and_its_trace_is_its_policys() {
@@ -142,7 +157,7 @@ fn a_graph_under_laxitys_scheduler_computes_what_a_loop_does_and_its_trace_is_it
     for rule in [Rule::Edf, Rule::DeadlineMonotonic] {
         let Some((_alone, system)) = system(&place, Config::new(rule, vec![own.clone()])) else { return };
         let results = Results::default();
-        let graph = mixing(&place.context(), "mixing", &results);
+        let graph = mixing(&place.context(), "mixing", &results, u64::MAX);
         let path = place.path().join("trace.lxt");
         let options = SpawnOptions {
             period: Nanos::from_millis(2),
@@ -158,14 +173,7 @@ fn a_graph_under_laxitys_scheduler_computes_what_a_loop_does_and_its_trace_is_it
         drop(graph);
         let (header, records) = read(&path);
         assert!(header.is_linked && header.tasks.len() == 4 + BUSY.len());
-        let (mut legal, mut policy) = (LegalityCheck::new(&header), PolicyCheck::new(&header));
-        for record in &records {
-            legal.record(record.at, record.event);
-            policy.record(record.at, record.event);
-        }
-        let (legal, policy) = (legal.finish(), policy.finish());
-        assert!(legal.is_clean(), "{rule}: {:?}", legal.violations);
-        assert!(policy.is_clean(), "{rule}: {:?}", policy.violations);
+        assert_is_its_policys(&header, &records);
         let mut completed: BTreeMap<TaskId, u64> = BTreeMap::new();
         let mut links = 0_u64;
         for record in &records {
@@ -179,6 +187,38 @@ fn a_graph_under_laxitys_scheduler_computes_what_a_loop_does_and_its_trace_is_it
         assert!(links >= 60 * (4 + BUSY.len() as u64), "every job was linked: {links}");
         assert_nothing_is_left(&system, &place);
     }
+}
+
+/// The graph's input finds that there is no frame while busy nodes of earlier ones, which are more urgent, have all CPUs: a
+/// trace without word of that has a job which is released for ever, and no policy leaves a CPU idle beside it.
+#[test]
+fn the_trace_of_a_graph_that_ends_by_itself_is_its_policys() {
+    const FRAMES: u64 = 12;
+    let own = cpus();
+    if own.len() < 2 {
+        return skip("a trace shows clusters of all CPUs, and there is one");
+    }
+    let place = Place::new("scheduled-ends");
+    let Some((_alone, system)) = system(&place, Config::new(Rule::Edf, vec![own])) else { return };
+    let results = Results::default();
+    let graph = mixing(&place.context(), "mixing", &results, FRAMES);
+    let path = place.path().join("trace.lxt");
+    let options = SpawnOptions {
+        period: Nanos::from_micros(500),
+        policy: Policy::Laxity { cluster: 0 },
+        system: Some(system.clone()),
+        trace: Some(path.clone()),
+        frames: None,
+        ..frames(1)
+    };
+    let times = graph.spawn(&options).unwrap_or_else(|error| panic!("{error}")).wait();
+    assert_eq!(times.unwrap_or_else(|failure| panic!("{failure}")).completed, FRAMES);
+    drop(graph);
+    let (header, records) = read(&path);
+    assert_is_its_policys(&header, &records);
+    let completed = |record: &&Record| matches!(record.event, Event::Complete { job, .. } if job.task == TaskId(0));
+    assert_eq!(records.iter().filter(completed).count() as u64, FRAMES + 1, "the last found no frame");
+    assert_nothing_is_left(&system, &place);
 }
 
 /// A GPU with one token, so that nodes of consecutive frames wait for it: what they compute does not depend on it.

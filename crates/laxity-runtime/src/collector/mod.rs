@@ -376,6 +376,7 @@ impl Collector {
                 self.occupancy.leave(job, cpu, Event::Suspend { cpu, job }, &mut record);
             }
             JobStep::Complete => self.complete(job, cpu, sink),
+            JobStep::Ended => self.end(job, cpu, sink),
             JobStep::Request(lock) => {
                 self.occupancy.enter(job, cpu, &mut record);
                 record(Event::Request { job, lock });
@@ -440,6 +441,14 @@ impl Collector {
         }
         self.latest.complete(job);
         self.graphs.complete(task, at, &mut record);
+    }
+
+    /// The node of `job` has ended in it: nothing follows from this job, and none comes after.
+    fn end(&mut self, job: JobId, cpu: CpuId, sink: &mut impl Sink) {
+        let at = self.reached;
+        self.deadlines.remove(&job);
+        self.sources[job.task.index()].releases = None;
+        self.occupancy.leave(job, cpu, Event::Complete { cpu, job }, &mut |event| sink.record(at, event));
     }
 
     /// The CPU of the workload that stands for that of Linux; the last if none does.

@@ -55,7 +55,7 @@ impl Progress {
         self.state = match step {
             JobStep::NonPreemptiveBegin => State::IsNonPreemptive,
             JobStep::Suspend | JobStep::Throttled => State::IsSuspended,
-            JobStep::Complete => State::NotBegun,
+            JobStep::Complete | JobStep::Ended => State::NotBegun,
             JobStep::Begin
             | JobStep::Serves
             | JobStep::Ready
@@ -84,7 +84,7 @@ impl Progress {
             | JobStep::Priority(_)
             | JobStep::Stolen(_) => return,
         };
-        if step == JobStep::Complete {
+        if matches!(step, JobStep::Complete | JobStep::Ended) {
             self.completed = self.completed.wrapping_add(1);
         }
     }

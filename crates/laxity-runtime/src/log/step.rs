@@ -60,6 +60,8 @@ pub(crate) enum JobStep {
     Throttled,
     /// Not even the most urgent thread had the CPU for so many nanoseconds until now.
     Stolen(u64),
+    /// There was nothing left to do for it: its node has ended, and no job of it comes after.
+    Ended,
 }
 
 /// A step as an entry has it.
@@ -123,6 +125,7 @@ impl JobStep {
             JobStep::Serves => of(27),
             JobStep::Stolen(level) => Encoded { level, ..of(28) },
             JobStep::Throttled => of(29),
+            JobStep::Ended => of(30),
         }
     }
 
@@ -160,6 +163,7 @@ impl JobStep {
             27 => JobStep::Serves,
             28 => JobStep::Stolen(level),
             29 => JobStep::Throttled,
+            30 => JobStep::Ended,
             _ => return None,
         })
     }
