@@ -4,7 +4,7 @@
 use std::thread::{self, ThreadId};
 
 use laxity_model::{Engine, Instant, LockId, ReplicaId, TaskId};
-use laxity_sys::clock;
+use laxity_sys::{clock, scheduling};
 
 use crate::arbitration::{Base, RegisterError};
 use crate::client::Client;
@@ -13,12 +13,14 @@ use crate::request::{LockError, Resource, TokenRequest};
 
 /// A [`Client`] that any thread of its process may use, one at a time, while the thread that registered it, its *home*,
 /// lives. It holds at most one token and one engine. The home lends its life: whatever is held goes to the next threads
-/// when the home or the process ends. Priorities that are inherited go to the home, too.
+/// when the home or the process ends, and then the client is refused everything. Priorities that are inherited go to the home, too.
 #[derive(Debug)]
 pub struct MobileClient {
     /// Dropped by the home only.
     client: Option<Client>,
     home: ThreadId,
+    /// Its number in Linux.
+    thread: u32,
     base: Base,
     token: Option<ReplicaId>,
     engine: Option<LockId>,
@@ -38,8 +40,8 @@ impl MobileClient {
     /// Makes the calling thread the home of `client`, which holds nothing.
     pub fn new(client: Client, base: Base) -> Self {
         assert!(!client.has_token.get() && client.engines.borrow().is_empty(), "it holds nothing");
-        let home = thread::current().id();
-        MobileClient { client: Some(client), home, base, token: None, engine: None, budget: None }
+        let (home, thread) = (thread::current().id(), scheduling::current_thread());
+        MobileClient { client: Some(client), home, thread, base, token: None, engine: None, budget: None }
     }
 
     /// From now on it holds the bandwidth lock, too, while it holds an engine: meanwhile every regulated CPU may have at most
@@ -51,6 +53,14 @@ impl MobileClient {
 
     fn client(&self) -> &Client {
         self.client.as_ref().expect("only the drop takes it")
+    }
+
+    /// As [`MobileClient::client`], which may act: its home lives, or else it is refused everything.
+    #[inline]
+    fn checked(&self) -> &Client {
+        let client = self.client();
+        client.see_to_home(self.thread);
+        client
     }
 
     /// Its number among the clients of [`Snapshot`](crate::Snapshot).
@@ -71,6 +81,9 @@ impl MobileClient {
         if base == self.base || self.token.is_some() {
             return Ok(());
         }
+        if !self.client().see_to_home(self.thread) {
+            return Err(RegisterError::NotAttached);
+        }
         self.client.as_mut().expect("only the drop takes it").begin_job(base)?;
         self.base = base;
         Ok(())
@@ -80,7 +93,7 @@ impl MobileClient {
     /// them: an instruction for each. Answers whether it did; otherwise all is as before.
     #[inline]
     pub fn take_if_free(&mut self, gpu: u16, engine: Engine) -> bool {
-        if self.engine.is_some() || self.client().check().is_err() {
+        if self.engine.is_some() || self.checked().check().is_err() {
             return false;
         }
         let had_token = self.token.is_some();
@@ -129,8 +142,9 @@ impl MobileClient {
     }
 
     fn wait_for(&mut self, gpu: u16, engine: Engine, keep_waiting: &dyn Fn() -> bool) -> Result<(), LockError> {
-        let client = self.client.as_ref().expect("only the drop takes it");
-        client.check()?;
+        self.checked().check()?;
+        let (client, thread) = (self.client.as_ref().expect("only the drop takes it"), self.thread);
+        let keep_waiting = &|| client.see_to_home(thread) && keep_waiting();
         let what = Resource::Engine { gpu, engine };
         if self.engine.is_some() {
             return Err(LockError::Order { what });
@@ -166,9 +180,9 @@ impl MobileClient {
     pub fn release_engine(&mut self) {
         if let Some(lock) = self.engine.take() {
             if self.budget.is_some() {
-                let _ = self.client().end_bandwidth();
+                let _ = self.checked().end_bandwidth();
             }
-            self.client().release(lock, ReplicaId(0));
+            self.checked().release(lock, ReplicaId(0));
         }
     }
 
@@ -177,7 +191,7 @@ impl MobileClient {
     pub fn release_token(&mut self) {
         assert!(self.engine.is_none(), "engines are unlocked before the token");
         if let Some(replica) = self.token.take() {
-            self.client().release(TOKEN, replica);
+            self.checked().release(TOKEN, replica);
         }
     }
 }
@@ -195,12 +209,13 @@ impl Drop for MobileClient {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
     use std::thread;
 
     use laxity_testing::{TestRegistry, until};
 
     use super::*;
-    use crate::{Config, Registry};
+    use crate::{Config, Registry, registration};
 
     const EE: Engine = Engine::Execution;
 
@@ -298,5 +313,58 @@ mod tests {
         });
         assert!(!mobile.take_if_free(0, EE), "its registration ended with its home");
         assert!(gpus.snapshot().expect("whole").clients.is_empty());
+    }
+
+    /// As others see a thread that ends by the bare system call.
+    #[test]
+    fn a_client_whose_home_ended_without_a_word_takes_waits_and_releases_nothing_any_more() {
+        for waits in [false, true] {
+            let registry: TestRegistry<Registry> = TestRegistry::new("lost");
+            let config = Config { clients: 1 + u16::from(waits), ..Config::new(2, 1) };
+            let gpus = registry.create("lost", &config).expect("created");
+            let other = waits.then(|| gpus.register("holds", Base::Background).expect("room"));
+            let held = other.as_ref().map(|other| other.token().expect("free"));
+            let (to, from) = mpsc::channel();
+            let ((tell, told), gpus) = (mpsc::channel::<()>(), &gpus);
+            let mut mobile = thread::scope(|scope| {
+                let home = scope.spawn(move || {
+                    let client = gpus.register("m", Base::Background).expect("room");
+                    to.send(MobileClient::new(client, Base::Background)).expect("it is awaited");
+                    told.recv().expect("it is sent");
+                    registration::forget_those_of_this_thread();
+                });
+                let mut mobile = from.recv().expect("it is sent");
+                let waiter = if waits {
+                    let acquired = scope.spawn(move || (mobile.acquire(0, EE, &|| true).map_err(drop), mobile));
+                    until("it waits", || gpus.snapshot().expect("whole").tokens.waiting.len() == 1);
+                    Ok(acquired)
+                } else {
+                    assert!(mobile.take_if_free(0, EE));
+                    Err(mobile)
+                };
+                tell.send(()).expect("it is awaited");
+                home.join().expect("no panic");
+                waiter.map_or_else(
+                    |mobile| mobile,
+                    |acquired| {
+                        let (acquired, mobile) = acquired.join().expect("no panic");
+                        assert_eq!(acquired, Err(()), "the wait of a client without a home ends");
+                        mobile
+                    },
+                )
+            });
+            drop(held);
+            // What it held, and its number, are another client's.
+            let next = gpus.register("next", Base::Background).expect("room");
+            let token = next.try_token().expect("its home has ended");
+            assert_eq!(next.id(), mobile.id());
+            mobile.release_engine();
+            mobile.release_token();
+            assert!(!mobile.take_if_free(0, EE) && mobile.acquire(0, EE, &|| true).is_err());
+            assert!(mobile.begin_job(Base::Fixed(1)).is_err());
+            drop(mobile);
+            assert_eq!(gpus.snapshot().expect("whole").tokens.holders, [Some(next.id())]);
+            drop(token);
+        }
     }
 }

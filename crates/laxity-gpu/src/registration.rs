@@ -61,6 +61,13 @@ impl Registration {
         }
     }
 
+    /// Its thread has ended unnoticed, so that others take what it held: there is nothing to give back.
+    pub fn is_lost(&self) {
+        if !self.is_over.swap(true, Ordering::AcqRel) {
+            self.budget.end();
+        }
+    }
+
     /// Ends it before its thread does.
     pub fn end_early(self: &Rc<Self>) {
         self.end();

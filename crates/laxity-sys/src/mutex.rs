@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::thread::futex::OWNER_DIED;
+use rustix::thread::futex::{OWNER_DIED, WAITERS};
 
 use crate::segment::Segment;
 
@@ -152,11 +152,21 @@ impl<'a> Mutex<'a> {
 
     /// Whether its holder ended without unlocking it, and no thread has taken it over yet. One load.
     pub fn is_abandoned(self) -> bool {
+        self.word() & OWNER_DIED != 0
+    }
+
+    /// Whether the thread that has this number in Linux holds it. One load.
+    pub fn is_held_by(self, thread: u32) -> bool {
+        self.word() & !WAITERS == thread
+    }
+
+    /// What Linux reads of it, and marks.
+    fn word(self) -> u32 {
         // The word that Linux marks is the first of glibc's mutex and the second of musl's.
         let word = if cfg!(target_env = "musl") { 1 } else { 0 };
         // SAFETY: a mutex is longer than two words, and all threads use this word atomically.
         let word = unsafe { AtomicU32::from_ptr(self.mutex.as_ptr().cast::<u32>().add(word)) };
-        word.load(Ordering::Acquire) & OWNER_DIED != 0
+        word.load(Ordering::Acquire)
     }
 
     /// Unlocks what [`Guard::keep`] kept.
