@@ -20,7 +20,7 @@
 #   make test-kernel-lab   the scheduler in the kernel of a small Linux in QEMU: random tasks, kills; as root it installs both
 #   make test-proven  random task sets at 85 % of two CPUs that `check` proves with this machine's overheads, live: 100 sets of
 #                    10 s each (twenty minutes, in which nothing else should run)
-#   make fuzz        inputs guided by coverage for parsers, traces, shared memory, soft GPUs; EACH=600 seconds a target
+#   make fuzz        inputs guided by coverage for parsers, traces, shared memory, soft GPUs: an hour; EACH=600 for ten minutes
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
 #   make study-klmirqd-runtime   the published run-time study of GPU interrupt handling, simulated; a few minutes
@@ -224,7 +224,7 @@ test-proven: $(STAMPS)/venv-dev
 	$(PYTEST) tests/python/proven_sets.py
 
 # All targets run side by side, guided by coverage.
-EACH ?= 600
+EACH ?= 3600
 fuzz: $(STAMPS)/tools
 	@python3 scripts/fuzz.py $(EACH)
 
@@ -238,7 +238,7 @@ check: $(STAMPS)/venv-dev
 	$(VENV)/bin/ruff format --check python studies examples tests benches scripts
 	$(VENV)/bin/ruff check python studies examples tests benches scripts
 	cd python && ../$(VENV)/bin/mypy
-	python3 scripts/supply_chain.py
+	$(PYTHON) scripts/supply_chain.py
 	cargo test --workspace --quiet --lib
 
 # The published studies at full size, resumable at any moment; the first two take hours of CPU time. An optimized package.

@@ -1,6 +1,6 @@
 """Checks what Laxity is built from against deny.toml: with cargo-deny where it is installed, else with what is here.
 
-Without cargo-deny: licences, crates in several versions, and sources. Not advisories, which take the network.
+Without cargo-deny: licences, crates in several versions, sources, and the advisories of scripts/advisories.toml.
 """
 
 import json
@@ -10,8 +10,11 @@ import subprocess
 import sys
 import tomllib
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).parents[1]
 
@@ -21,6 +24,13 @@ def is_allowed(expression: str, allowed: set[str]) -> bool:
     words = re.findall(r"[()]|\bAND\b|\bOR\b|[\w.+-]+(?: WITH [\w.+-]+)?", expression.replace("/", " OR "))
     operators = {"(": "(", ")": ")", "AND": "and", "OR": "or"}
     return bool(eval(" ".join(operators.get(word, str(word in allowed)) for word in words)))  # of True, False, and, or
+
+
+def built_in(metadata: dict[str, Any]) -> list[tuple[str, str]]:
+    """Names and versions of the crates of others that are built in."""
+    resolved = {node["id"] for node in metadata["resolve"]["nodes"]}
+    packages = [package for package in metadata["packages"] if package["id"] in resolved and package["source"]]
+    return [(package["name"], package["version"]) for package in packages]
 
 
 def problems(metadata: dict[str, Any], rules: dict[str, Any]) -> list[str]:
@@ -47,6 +57,21 @@ def problems(metadata: dict[str, Any], rules: dict[str, Any]) -> list[str]:
     return found
 
 
+def advised(packages: Iterable[tuple[str, str]], known: dict[str, Any]) -> list[str]:
+    """The advisories that hold for packages (name and version), and the packages that were never looked up."""
+    by_crate = defaultdict(list)
+    for number, advisory in known["advisories"].items():
+        by_crate[advisory["crate"]].append((number, advisory["sound"]))
+    found = []
+    for name, version in packages:
+        if name not in by_crate and name not in known["without"]:
+            found.append(f"{name} {version}: look up its advisories, and add them to scripts/advisories.toml")
+        for number, sound in by_crate[name]:
+            if not any(SpecifierSet(versions).contains(version, prereleases=True) for versions in sound):
+                found.append(f"{name} {version}: {number}; sound are {' or '.join(sound)}")
+    return found
+
+
 def main() -> int:
     """Prints what is wrong."""
     if shutil.which("cargo-deny"):
@@ -55,8 +80,10 @@ def main() -> int:
     target = rules["graph"]["targets"][0]
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--all-features", "--filter-platform", target]
     metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
-    found = problems(metadata, rules)
-    print("\n".join(found) or "licences, versions and sources of crates are as deny.toml says; no advisories were read")
+    known = tomllib.loads((ROOT / "scripts" / "advisories.toml").read_text())
+    found = problems(metadata, rules) + advised(built_in(metadata), known)
+    fine = "licences, versions and sources of crates are as deny.toml says; no advisory that was read {} holds"
+    print("\n".join(found) or fine.format(known["read"]))
     return 1 if found else 0
 
 

@@ -1,11 +1,11 @@
 """Random task sets that `laxity check` proves with this machine's overheads, at 85 % of two CPUs, live.
 
-`make test-proven` runs it. A job may be late only if the hypervisor took its CPUs away for as long, as `--watch-cpus` sees,
-since no job was pending there: at 85 % and with overheads a CPU catches up slowly. All else is a failure, and `trace why`
-is asked. Overheads are the longest that were measured, or what 99 of 100 took,
-or the mean: the first with which sets are proven at all, and under the policies for which they are. Where a hypervisor
-takes CPUs away that may be the mean: a tick of 0.2 ms in each ms is a fifth of a CPU. LAXITY_SETS (100) sets run for
-LAXITY_SECONDS (10) each, drawn from LAXITY_SEED (0) on.
+`make test-proven` runs it. A job may be late only if the hypervisor took its CPUs away for as long, as `--watch-cpus`
+sees, since no job was pending there: at 85 % and with overheads a CPU catches up slowly. All else is a failure, and
+`trace why` is asked. Overheads are the longest that were measured, or what 99 of 100 took, or the mean: the first with
+which sets are proven at all, and under the policies for which they are. Where a hypervisor takes CPUs away that may be
+the mean: a tick of 0.2 ms in each ms is a fifth of a CPU. LAXITY_SETS (100) sets run for LAXITY_SECONDS (10) each,
+drawn from LAXITY_SEED (0) on.
 """
 
 import csv
@@ -119,8 +119,8 @@ def unexplained(trace: Path, policy: str) -> list[str]:
                 name = f"{job['task_name']}#{job['job']}"
                 why = laxity("trace", trace, "why", name)
                 lines.append(
-                    f"{name} is late by {late_ns / 1e6:.2f} ms, {taken_ns / 1e6:.2f} ms were stolen since its CPUs were "
-                    f"idle, {(int(job['arrival_ns']) - begin) / 1e6:.0f} ms before it arrived:\n{why}"
+                    f"{name} is late by {late_ns / 1e6:.2f} ms, {taken_ns / 1e6:.2f} ms were stolen since its CPUs were"
+                    f" idle, {(int(job['arrival_ns']) - begin) / 1e6:.0f} ms before it arrived:\n{why}"
                 )
     return lines
 

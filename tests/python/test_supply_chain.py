@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -70,6 +71,32 @@ def test_a_second_version_that_deny_toml_excuses_is_none():
     # 0.1 is not 0.11.
     ahead = supply_chain.problems(metadata(("old", "0.11.0", "MIT", source), ("old", "0.2.0", "MIT", source)), RULES)
     assert len(ahead) == 1
+
+
+KNOWN = tomllib.loads((ROOT / "scripts" / "advisories.toml").read_text())
+
+
+def test_an_advisory_holds_for_the_versions_that_it_does_not_call_sound():
+    known = {"without": ["fine"], "advisories": {"A-1": {"crate": "bad", "sound": [">=1.2.3,<2.0", ">=2.1", "<1.0.0"]}}}
+    affected = ["1.0.0", "1.2.2", "2.0.0", "2.0.5"]
+    versions = [*affected, "0.9.9", "1.2.3", "1.9.0", "2.1.0", "3.0.0"]
+    found = supply_chain.advised([("bad", version) for version in versions], known)
+    assert found == [f"bad {version}: A-1; sound are >=1.2.3,<2.0 or >=2.1 or <1.0.0" for version in affected]
+    assert supply_chain.advised([("fine", "1.0.0")], known) == []
+    assert "look up its advisories" in supply_chain.advised([("new", "0.1.0")], known)[0]
+
+
+def test_no_advisory_that_was_read_holds_for_a_crate_that_is_built_in():
+    lock = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
+    # Crates for other systems than Linux were not looked up.
+    looked_up = set(KNOWN["without"]) | {advisory["crate"] for advisory in KNOWN["advisories"].values()}
+    ours = [(package["name"], package["version"]) for package in lock if package["name"] in looked_up]
+    assert {name for name, _ in ours} == looked_up, "crates that are not built in any more are deleted from the list"
+    assert supply_chain.advised(ours, KNOWN) == []
+    # What was found on the way: the version before the one that is sound.
+    assert supply_chain.advised([("anyhow", "1.0.102")], KNOWN) == [
+        "anyhow 1.0.102: RUSTSEC-2026-0190; sound are >=1.0.103"
+    ]
 
 
 REQUIREMENTS = sorted((ROOT / "python").glob("requirements*.txt"))
