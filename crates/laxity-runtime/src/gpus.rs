@@ -17,7 +17,7 @@ use laxity_trace::LockKind;
 use crate::handler::{Class, Handler, owners_name};
 use crate::linux::{LinuxScheduler, PRIORITY_MAX};
 use crate::log::Writer;
-use crate::plan::{LivePlan, Pool, TaskPlan};
+use crate::plan::{LivePlan, Pool, TaskPlan, truncated};
 
 /// How long the server of a GPU stays while it has no client: longer than it takes to open it, however busy the machine.
 const LINGER: Nanos = Nanos::from_secs(10);
@@ -221,16 +221,7 @@ fn owners_urgency(plan: &LivePlan, gpu: usize) -> Urgency {
 
 /// The part of a name that the libraries of GPUs take.
 fn short(name: &str) -> &str {
-    up_to(name, SHORT)
-}
-
-/// The part of a name that Laxity's scheduler takes.
-fn truncated(name: &str) -> &str {
-    up_to(name, laxity_sched::NAME_MAX)
-}
-
-fn up_to(name: &str, bytes: usize) -> &str {
-    let end = (0..=name.len().min(bytes)).rev().find(|&end| name.is_char_boundary(end));
+    let end = (0..=name.len().min(SHORT)).rev().find(|&end| name.is_char_boundary(end));
     &name[..end.unwrap_or(0)]
 }
 

@@ -18,6 +18,7 @@ mod best_effort;
 mod carry_out;
 pub mod code;
 mod collector;
+mod devices;
 mod gpus;
 mod handler;
 mod jobs;

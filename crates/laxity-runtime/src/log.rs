@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use laxity_model::Instant;
+use laxity_model::{Instant, Nanos};
 use laxity_sched::{Change, Decision, Grant, Watch};
 use laxity_sys::segment::{Format, HEADER, Segment, SegmentError};
 use laxity_sys::{clock, scheduling};
@@ -121,6 +121,15 @@ impl Writer {
     pub fn note(&mut self, index: u32, step: JobStep) {
         self.open();
         self.put(clock::now(), index, step);
+        self.close();
+    }
+
+    /// Notes that job `index` did `work` from its beginning on, as the step that `of` makes of its length.
+    pub fn note_span(&mut self, index: u32, of: impl FnOnce(Nanos) -> JobStep, work: impl FnOnce()) {
+        self.open();
+        let begin = clock::now();
+        work();
+        self.put(begin, index, of(clock::now().saturating_since(begin)));
         self.close();
     }
 
@@ -301,6 +310,8 @@ mod tests {
             JobStep::Stolen(u64::MAX),
             JobStep::Throttled,
             JobStep::Ended,
+            JobStep::Released(u64::MAX),
+            JobStep::TopHalf(u16::MAX, u64::MAX),
             JobStep::Complete,
         ];
         for step in steps {

@@ -138,7 +138,7 @@ pub(crate) fn orders(task: &TaskPlan, system: Option<&str>) -> Result<String, St
         Trigger::Source(_, ReleaseRule { pattern, end, jobs }) => {
             Some(Source { period_ns: pattern.period.0, phase_ns: pattern.phase.0, end_ns: end.0, jobs: *jobs })
         }
-        Trigger::Time(_) | Trigger::Tokens(..) => None,
+        Trigger::Time(_) | Trigger::Tokens(..) | Trigger::Interrupts => None,
     };
     let orders = Orders {
         name: task.name.clone(),
@@ -194,6 +194,7 @@ impl Orders {
             spins: false,
             bandwidth: None,
             server: self.server,
+            handles: None,
             deadline: scheduled.as_ref().map_or(Nanos::ZERO, |(_, it)| it.deadline),
             scheduled,
             run: None,

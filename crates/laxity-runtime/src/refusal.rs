@@ -1,6 +1,8 @@
 //! Refuses workloads that cannot be run live.
 
-use laxity_model::{GpuArbitration, MigrationPath, ResourceProtocol, Step, Task, TaskServer, Workload};
+use laxity_model::{
+    GpuArbitration, InterruptHandling, MigrationPath, ResourceProtocol, Step, Task, TaskServer, Workload,
+};
 use thiserror::Error;
 
 /// A workload cannot be run live; each reason names the thing.
@@ -23,19 +25,8 @@ impl Refusal {
 
 /// Features of `workload` that can be simulated and not be run.
 pub(crate) fn unsupported(workload: &Workload) -> Vec<String> {
-    let mut reasons = Vec::new();
-    for device in &workload.platform.devices {
-        reasons.push(format!(
-            "device \"{}\": its interrupts are those of a model, and live there are only real ones; leave it out, or \
-             simulate",
-            device.name
-        ));
-    }
     let is_empty = workload.tasks.is_empty() && workload.graphs.is_empty() && workload.best_effort.is_empty();
-    if is_empty && reasons.is_empty() {
-        reasons.push("the workload has no task; add a [[task]] or a [[graph]]".to_owned());
-    }
-    reasons
+    is_empty.then(|| "the workload has no task; add a [[task]] or a [[graph]]".to_owned()).into_iter().collect()
 }
 
 /// Features of `workload`, whose nodes of graphs are among `tasks`, that Laxity's scheduler can run, and no class of Linux.
@@ -51,6 +42,16 @@ pub(crate) fn beyond_linux(workload: &Workload, tasks: &[Task]) -> Vec<String> {
                 task.ranked_by().0
             ));
         }
+    }
+    if matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. }) {
+        let with_server = workload.platform.devices.iter().filter(|device| device.server.is_some());
+        reasons.extend(with_server.map(|device| {
+            format!(
+                "device \"{}\": no class of Linux has the server of its klmirqd thread; take --scheduler laxity, leave \
+                 `server` out, or simulate",
+                device.name
+            )
+        }));
     }
     let used = |resource: usize| bodies(workload).any(|body| body.iter().any(|step| locks_it(step, resource)));
     for (_, resource) in workload.resources.iter().enumerate().filter(|&(index, _)| used(index)) {

@@ -16,6 +16,7 @@ use crate::attributes::Attributes;
 use crate::best_effort::BestEffortJob;
 use crate::code::{Watch, Watches};
 use crate::collector::Collector;
+use crate::devices::{Devices, Timers};
 use crate::gpus::{Gpus, Share};
 use crate::jobs::Jobs;
 use crate::linux::LinuxScheduler;
@@ -50,6 +51,8 @@ pub struct Run {
     regulator: Option<Regulator>,
     /// The threads that watch its CPUs, if it is asked for.
     watchers: Watchers,
+    /// What stands in for devices, if there are any.
+    timers: Timers,
     collector: Collector,
     /// When all jobs were told to end, if they were.
     stopped: Option<Instant>,
@@ -122,22 +125,25 @@ impl Run {
         let stop = Arc::new(StopSignal::of_graphs(graphs));
         // Before there is anything that would have to end.
         let mut outside = options.watches_threads.then(|| Outside::open(&plan.placement.linux)).transpose()?;
-        let Parts { workers, best_effort, regulator, mut readers, gpus, streams } = match options.processes {
-            None => start_threads(plan, graphs, &stop)?,
-            Some(options) => {
-                let system = plan.system.as_ref().map(create_system).transpose()?;
-                let (processes, readers) = Processes::start(plan, graphs, options, system)?;
-                let streams = vec![Vec::new(); plan.tasks.len()];
-                Parts {
-                    workers: Workers::Processes(processes),
-                    best_effort: Vec::new(),
-                    regulator: None,
-                    readers,
-                    gpus: Gpus::default(),
-                    streams,
+        let Parts { workers, best_effort, regulator, timers, seen: of_timers, mut readers, gpus, streams } =
+            match options.processes {
+                None => start_threads(plan, graphs, &stop)?,
+                Some(options) => {
+                    let system = plan.system.as_ref().map(create_system).transpose()?;
+                    let (processes, readers) = Processes::start(plan, graphs, options, system)?;
+                    let streams = vec![Vec::new(); plan.tasks.len()];
+                    Parts {
+                        workers: Workers::Processes(processes),
+                        best_effort: Vec::new(),
+                        regulator: None,
+                        timers: Timers::default(),
+                        seen: Vec::new(),
+                        readers,
+                        gpus: Gpus::default(),
+                        streams,
+                    }
                 }
-            }
-        };
+            };
         if options.watches_cpus && plan.linux() == LinuxScheduler::Deadline {
             return Err("CPUs cannot be watched under SCHED_DEADLINE, whose threads have them before any other; take \
                         --scheduler laxity or fifo, or leave it out"
@@ -145,13 +151,14 @@ impl Run {
         }
         let cpus = if options.watches_cpus { &plan.placement.linux[..] } else { &[] };
         let (watchers, seen) = Watchers::start(cpus, &stop)?;
-        readers.extend(seen);
+        readers.extend(seen.into_iter().chain(of_timers));
         // After the stacks of all threads are there.
         let not_locked = |error| format!("memory is not locked: {error}; a page fault may delay a job (`ulimit -l`)");
         let note = if options.locks_memory { memory::lock_all().map_err(not_locked).err() } else { None };
         let start = clock::now().saturating_add(LEAD);
         if let Some(outside) = &mut outside {
             outside.insiders = insiders(&workers, &best_effort, &gpus);
+            outside.insiders.threads.extend(timers.numbers());
             outside.begin(start);
         }
         graphs.iter().for_each(|graph| _ = graph.start(start));
@@ -166,6 +173,7 @@ impl Run {
             best_effort,
             regulator,
             watchers,
+            timers,
             collector,
             stopped: None,
             warnings: Vec::new(),
@@ -176,6 +184,7 @@ impl Run {
             Workers::Processes(processes) => processes.begin(start),
         }
         run.best_effort.iter().for_each(|thread| thread.begin(start));
+        run.timers.begin(start);
         Ok(run)
     }
 
@@ -333,6 +342,9 @@ struct Parts {
     workers: Workers,
     best_effort: Vec<Started>,
     regulator: Option<Regulator>,
+    /// What stands in for devices, and what that notes.
+    timers: Timers,
+    seen: Vec<Reader>,
     /// The logs: see [`LivePlan::logs`].
     readers: Vec<Reader>,
     gpus: Gpus,
@@ -347,7 +359,9 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
     let of_regulators = writers.split_off(writers.len() - regulated);
     let of_best_effort = writers.split_off(writers.len() - plan.best_effort.tasks.len());
     let system = plan.system.as_ref().map(create_system).transpose()?;
-    let gpus = Gpus::open(plan, writers.split_off(plan.tasks.len()), system.as_ref())?;
+    let mut of_threads = writers.split_off(plan.tasks.len());
+    let of_devices = of_threads.split_off((plan.first_device - plan.tasks.len()).min(of_threads.len()));
+    let gpus = Gpus::open(plan, of_threads, system.as_ref())?;
     let shared_plan = Arc::new(plan.clone());
     let (mut threads, mut streams) = (Vec::new(), Vec::new());
     let system_name = system.as_ref().map(|system| system.name().to_owned());
@@ -363,6 +377,8 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
         watches.list.extend(watch.clone());
         threads.push(start_thread(task, graphs, share, log, &resources, stop, system.as_ref(), watch)?);
     }
+    let devices = Devices::start(plan, of_devices, system.as_ref(), stop)?;
+    threads.extend(devices.threads);
     let (mut best_effort, mut numbers) = (Vec::new(), Vec::new());
     for (number, (task, log)) in plan.best_effort.tasks.iter().zip(of_best_effort).enumerate() {
         let (started, thread) = start_best_effort(task, log, stop, gpus.bandwidth.clone())?;
@@ -375,7 +391,9 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
         .zip(gpus.bandwidth.as_ref())
         .map(|(protection, arbitration)| regulation::start(protection, arbitration, numbers, of_regulators));
     let regulator = regulator.transpose()?;
-    Ok(Parts { workers: Workers::Threads(threads, watches), best_effort, regulator, readers, gpus, streams })
+    let (timers, seen) = (devices.timers, devices.readers);
+    let workers = Workers::Threads(threads, watches);
+    Ok(Parts { workers, best_effort, regulator, timers, seen, readers, gpus, streams })
 }
 
 /// Starts the thread of a best-effort task, and waits until its memory is there. Answers its number in Linux, too.
@@ -441,6 +459,7 @@ pub(crate) fn worker(task: &TaskPlan, graphs: &[Graph], stop: Arc<StopSignal>) -
     let trigger = match task.trigger.clone() {
         plan::Trigger::Time(_) => worker::Trigger::Timer(Box::new(releases())),
         plan::Trigger::Source(id, _) => worker::Trigger::Source(graph(id.graph), id.node, Box::new(releases())),
+        plan::Trigger::Interrupts => unreachable!("no worker of a task or a node has them"),
         plan::Trigger::Tokens(id, releasing) => worker::Trigger::Tokens(graph(id.graph), id.node, releasing),
     };
     // A node's thread has the name of the node.

@@ -11,7 +11,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, Builder, JoinHandle};
 use std::time::Duration;
 
@@ -107,6 +107,17 @@ pub enum Trigger {
     Source(Graph, usize, ReleaseTimes),
     /// Tokens: any other node.
     Tokens(Graph, usize, Releasing),
+    /// What another thread sends, until it ends.
+    Calls(Receiver<Call>),
+}
+
+/// A job that another thread has for a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its number.
+    pub index: u32,
+    /// Its absolute deadline, on the monotonic clock.
+    pub deadline: Instant,
 }
 
 /// Releases from the start, in order.
@@ -247,6 +258,7 @@ impl Worker {
                 execute_source(body, node, Box::new(releases.skip(done)), start, &stop.0)
             }
             (Trigger::Tokens(_, _, releasing), Some(node)) => execute_node(body, node, releasing, start, &stop.0),
+            (Trigger::Calls(calls), _) => execute_called(body, &calls),
             (Trigger::Source(..) | Trigger::Tokens(..), None) => unreachable!("a worker of a node has claimed it"),
         };
         let outcome = match outcome {
@@ -273,6 +285,13 @@ fn execute_timed<B: Body>(
             return Err(Interrupted::Stopped);
         }
         body.execute(Job::Timer { index, deadline: after(start, deadline) })?;
+    }
+    Ok(())
+}
+
+fn execute_called<B: Body>(body: &mut B, calls: &Receiver<Call>) -> Result<(), Interrupted<B::Error>> {
+    while let Ok(Call { index, deadline }) = calls.recv() {
+        body.execute(Job::Timer { index, deadline })?;
     }
     Ok(())
 }
@@ -393,6 +412,7 @@ impl std::fmt::Debug for Trigger {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Trigger::Timer(_) => f.debug_tuple("Timer").finish_non_exhaustive(),
+            Trigger::Calls(_) => f.debug_tuple("Calls").finish_non_exhaustive(),
             Trigger::Source(_, node, _) => f.debug_tuple("Source").field(node).finish_non_exhaustive(),
             Trigger::Tokens(_, node, releasing) => f.debug_tuple("Tokens").field(node).field(releasing).finish(),
         }

@@ -107,8 +107,8 @@ impl Gpus {
         }
     }
 
-    /// The owner of the interrupt of the GPU of `number` that is handled next.
+    /// The owner of the interrupt of device `number` that is handled next: a GPU's has one.
     pub fn handle(&mut self, number: usize) -> Option<JobId> {
-        self.gpus[number].raised.pop_front()
+        self.gpus.get_mut(number)?.raised.pop_front()
     }
 }

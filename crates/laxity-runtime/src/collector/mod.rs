@@ -12,7 +12,7 @@ mod told;
 use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
 
-use laxity_model::{CpuId, Instant, JobId, LockId, Nanos, TaskId};
+use laxity_model::{CpuId, Instant, JobId, LockId, Nanos, OverheadKind, TaskId};
 use laxity_plan::Release;
 use laxity_policy::graph::LatestValues;
 use laxity_sys::clock;
@@ -305,6 +305,9 @@ impl Collector {
             let cpu = self.cpu(entry.cpu);
             return sink.record(self.reached, Event::Stolen { cpu, duration: Nanos(duration) });
         }
+        if let JobStep::TopHalf(device, duration) = entry.step {
+            return self.top_half(DeviceId(device), entry.cpu, Nanos(duration), sink);
+        }
         let progress = self.progress[task];
         if !progress.is_at(entry.index) {
             return;
@@ -337,6 +340,12 @@ impl Collector {
                 self.current[task] = entry.index;
                 self.serve(job, task - self.tasks, &mut record);
             }
+            JobStep::Released(deadline) => {
+                self.current[task] = entry.index;
+                let deadline = Instant(Instant(deadline).saturating_since(self.start).0);
+                record(Event::Release { job, deadline });
+                record(Event::Serve { thread: job, device: DeviceId((task - self.tasks) as u16), job: None });
+            }
             JobStep::Ready => {
                 self.current[task] = entry.index;
                 record(Event::Ready { job, cpu });
@@ -358,6 +367,7 @@ impl Collector {
             | JobStep::Amount(_)
             | JobStep::Replenish(_)
             | JobStep::Priority(_)
+            | JobStep::TopHalf(..)
             | JobStep::Stolen(_) => unreachable!("they are decisions, and no steps of a job"),
             JobStep::NonPreemptiveBegin | JobStep::NonPreemptiveEnd | JobStep::SpinBegin | JobStep::SpinEnd => {
                 self.occupancy.enter(job, cpu, &mut record);
@@ -411,7 +421,16 @@ impl Collector {
         }
     }
 
-    /// `thread` handles an interrupt of the GPU of that number, for its owner.
+    /// `device` interrupted a CPU, whose top half took that long, if it is known.
+    fn top_half(&mut self, device: DeviceId, cpu: usize, duration: Nanos, sink: &mut impl Sink) {
+        let (at, cpu) = (self.reached, self.cpu(cpu));
+        sink.record(at, Event::Interrupt { cpu, device, job: None });
+        if !duration.is_zero() {
+            sink.record(at, Event::Overhead { cpu, kind: OverheadKind::TopHalf, duration });
+        }
+    }
+
+    /// `thread` handles an interrupt of the device of that number, for its owner if that is a GPU.
     fn serve(&mut self, thread: JobId, gpu: usize, record: &mut impl FnMut(Event)) {
         let owner = self.gpus.handle(gpu);
         let deadline = owner.and_then(|owner| self.deadlines.get(&owner)).copied().unwrap_or(self.reached);

@@ -82,6 +82,8 @@ impl Progress {
             | JobStep::Amount(_)
             | JobStep::Replenish(_)
             | JobStep::Priority(_)
+            | JobStep::Released(_)
+            | JobStep::TopHalf(..)
             | JobStep::Stolen(_) => return,
         };
         if matches!(step, JobStep::Complete | JobStep::Ended) {

@@ -231,7 +231,10 @@ impl Jobs {
     }
 
     fn draw(&self, time: &ExecutionTime, at: usize) -> Nanos {
-        self.plan.draws.step(time, self.index, at)
+        match &self.plan.handles {
+            None => self.plan.draws.step(time, self.index, at),
+            Some(handles) => handles.draws.bottom_half(time, self.index),
+        }
     }
 
     fn suspend(&mut self, time: &ExecutionTime, at: usize, holding: Holding<'_>) -> Result<(), Cut> {

@@ -1,7 +1,7 @@
 //! Jobs that Laxity's scheduler schedules: their events become those of its policy.
 
 use laxity_model::{Instant, LockId, ReplicaId, TaskId};
-use laxity_sched::{Job, LockRequest, Parameters, System, Task};
+use laxity_sched::{Job, LockRequest, Parameters, Service, System, Task};
 
 use super::{Cut, JobError, Jobs};
 use crate::log::JobStep;
@@ -19,11 +19,21 @@ impl Jobs {
     pub(super) fn begin_job(&mut self, index: u32, deadline: Instant) -> Result<(), Cut> {
         self.index = index;
         let release = Instant(deadline.0.saturating_sub(self.plan.deadline.0));
+        if self.plan.handles.is_some() && self.budget.is_some() {
+            self.note(JobStep::Released(deadline.0));
+        }
         let deadline = self.begin_budget(release, deadline)?;
         let Some(task) = &self.scheduled else {
             self.note(JobStep::Begin);
             return Ok(());
         };
+        if let Some(handles) = self.plan.handles.as_ref().filter(|_| self.budget.is_none()) {
+            let service = Service { owner: None, urgency: handles.urgency };
+            let mut watch = self.log.decisions(index, Some(JobStep::Serves));
+            task.serve(index.into(), service, &mut watch).map_err(JobError::from)?;
+            self.note(JobStep::Executes);
+            return Ok(());
+        }
         let job = Job { index: index.into(), release, deadline };
         let mut watch = self.log.decisions(index, Some(JobStep::Ready));
         task.release_watched(job, &mut watch).map_err(JobError::from)?;

@@ -60,6 +60,10 @@ pub(crate) enum JobStep {
     Throttled,
     /// Not even the most urgent thread had the CPU for so many nanoseconds until now.
     Stolen(u64),
+    /// The thread, which handles interrupts of a device and has a server, is given one that is due then.
+    Released(u64),
+    /// That device interrupted the CPU, whose top half took so many nanoseconds from now on; none: nothing is known of that.
+    TopHalf(u16, u64),
     /// There was nothing left to do for it: its node has ended, and no job of it comes after.
     Ended,
 }
@@ -126,6 +130,8 @@ impl JobStep {
             JobStep::Stolen(level) => Encoded { level, ..of(28) },
             JobStep::Throttled => of(29),
             JobStep::Ended => of(30),
+            JobStep::Released(level) => Encoded { level, ..of(31) },
+            JobStep::TopHalf(first, level) => Encoded { first, level, ..of(32) },
         }
     }
 
@@ -164,6 +170,8 @@ impl JobStep {
             28 => JobStep::Stolen(level),
             29 => JobStep::Throttled,
             30 => JobStep::Ended,
+            31 => JobStep::Released(level),
+            32 => JobStep::TopHalf(first, level),
             _ => return None,
         })
     }

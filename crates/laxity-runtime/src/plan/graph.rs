@@ -88,7 +88,7 @@ impl LivePlan {
             match &mut task.trigger {
                 Trigger::Source(_, rule) => rule.jobs = options.jobs,
                 Trigger::Tokens(_, of_task) => *of_task = releasing,
-                Trigger::Time(_) => {}
+                Trigger::Time(_) | Trigger::Interrupts => {}
             }
         }
         rank_by_priority(&mut plan);

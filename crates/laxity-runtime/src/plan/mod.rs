@@ -1,6 +1,7 @@
 //! From a workload to what its workers do.
 
 mod best_effort;
+mod devices;
 mod edges;
 mod fold;
 mod graph;
@@ -24,12 +25,14 @@ use laxity_sys::scheduling;
 use laxity_trace::{LockInfo, LockKind, Origin, TaskInfo, TraceHeader};
 
 pub(crate) use self::best_effort::{BestEffort, BestEffortTask, start};
+pub(crate) use self::devices::LiveDevice;
+use self::devices::Schedule;
 pub(crate) use self::edges::CodeEdges;
 pub use self::graph::{GraphOptions, NodeOptions};
 pub(crate) use self::pools::Pool;
 pub(crate) use self::protection::{Hold, Protection};
 pub(crate) use self::state::StatePlan;
-pub(crate) use self::task::{NodeId, Raised, ReleaseRule, ReleaseTimes, TaskPlan, Trigger};
+pub(crate) use self::task::{Handles, NodeId, Raised, ReleaseRule, ReleaseTimes, TaskPlan, Trigger};
 use crate::attributes::Attributes;
 use crate::jobs::Messages;
 use crate::linux::{self, LinuxScheduler};
@@ -69,6 +72,9 @@ pub struct LivePlan {
     /// The GPUs, if a task uses one.
     pub(crate) gpus: Vec<laxity_model::Gpu>,
     pub(crate) pools: Vec<Pool>,
+    /// The devices that serve no job, and the number of the first one's thread among the tasks of the trace.
+    pub(crate) devices: Vec<LiveDevice>,
+    pub(crate) first_device: usize,
     /// The state that tasks keep on GPUs, if it moves with them.
     pub(crate) state: Option<StatePlan>,
     /// Threads that handle interrupts are as urgent as the holder of the GPU, or its owner: klmirqd.
@@ -226,6 +232,7 @@ impl LivePlan {
                 raised: raised(number),
                 bandwidth: holds[number],
                 deadline: task.deadline,
+                handles: None,
                 server: compiled.tasks[number].server.as_deref().copied(),
                 scheduled: system
                     .as_ref()
@@ -237,11 +244,15 @@ impl LivePlan {
         let is_ours = system.is_some();
         // Where jobs spin, Linux schedules the threads that handle interrupts.
         let is_linked = is_ours && !(use_gpus && tasks.iter().any(|task| task.spins));
-        let header = TraceHeader { is_linked, ..header(compiled, workload, linux) };
+        let handling = handling(workload, linux, use_gpus);
+        let header = TraceHeader { is_linked, handling, ..header(compiled, workload, linux) };
         let locks = &compiled.locks.configs;
         let pools = if use_gpus { pools::new(&header, locks, workload, &tasks, is_ours)? } else { Vec::new() };
         let is_klmirqd = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });
         notes.splice(0..0, notes::left_out(workload, &models, linux, use_gpus));
+        let first_device = models.len() + workload.platform.gpus.len();
+        let schedule = Schedule { linux, is_linked, placement: &placement, seed, end };
+        let devices = LiveDevice::all(workload, compiled, first_device, &schedule);
         let graphs = edges::graphs(workload, compiled)?;
         edges::set_messages(&mut tasks, &graphs);
         Ok(LivePlan {
@@ -257,6 +268,8 @@ impl LivePlan {
             ending: Ending::AtDuration,
             follows_owners: (is_linked || !pools.is_empty()) && is_klmirqd,
             gpus: if use_gpus { workload.platform.gpus.clone() } else { Vec::new() },
+            devices,
+            first_device,
             state: StatePlan::new(workload).filter(|_| use_gpus),
             pools,
             tasks,
@@ -275,11 +288,12 @@ impl LivePlan {
         self.linux
     }
 
-    /// How many logs a run has: those of the tasks, and then those of the threads that handle the interrupts of GPUs, of
-    /// other threads of the trace, which write nothing, of best-effort tasks, and of the regulators of CPUs.
+    /// How many logs a run has: those of the tasks, and then those of the threads that handle the interrupts of GPUs and of
+    /// other devices, of other threads of the trace, which write nothing, of best-effort tasks, and of the regulators of CPUs.
     pub(crate) fn logs(&self) -> usize {
         let regulated = self.protection.as_ref().map_or(0, |protection| protection.cpus.len());
-        self.best_effort.logs(self.tasks.len() + self.gpus.len()) + regulated
+        let of_devices = if self.devices.is_empty() { 0 } else { self.first_device + self.devices.len() };
+        self.best_effort.logs(of_devices.max(self.tasks.len() + self.gpus.len())) + regulated
     }
 
     /// Notes to the user: what is weaker than the workload asks for.
@@ -309,39 +323,53 @@ fn system(
     Ok(Some(config))
 }
 
+/// The part of a name that Laxity's scheduler takes.
+pub(crate) fn truncated(name: &str) -> &str {
+    let end = (0..=name.len().min(laxity_sched::NAME_MAX)).rev().find(|&end| name.is_char_boundary(end));
+    &name[..end.unwrap_or(0)]
+}
+
 /// What `task` is for Laxity's scheduler.
 fn parameters(task: &Task, info: &TaskInfo, is_fixed: bool) -> Parameters {
-    let letters = task.name.chars().scan(0, |length, char| {
-        *length += char.len_utf8();
-        (*length <= laxity_sched::NAME_MAX).then_some(char)
-    });
-    let name: String = letters.collect();
     Parameters {
         cluster: info.cluster,
         deadline: task.deadline,
         wcet: task.wcet(),
         // As the simulator ranks it: level 0 is above all jobs.
         level: is_fixed.then(|| u64::from(info.rank) + 1),
-        ..Parameters::periodic(name, task.period)
+        ..Parameters::periodic(truncated(&task.name), task.period)
     }
 }
 
-/// Live each GPU has a thread that handles its interrupts; what the halves of interrupts take there is measured and not
-/// modelled.
+/// Live each device has a thread that handles its interrupts; what the halves of a GPU's interrupts take there is measured and
+/// not modelled.
 fn without_modelled_interrupts(workload: &Workload) -> Workload {
     let mut workload = workload.clone();
-    workload.gpu_management.handling = InterruptHandling::PreemptRt(ThreadPriority::High);
+    let is_klmirqd = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });
+    let has_servers = is_klmirqd && workload.platform.devices.iter().any(|device| device.server.is_some());
+    workload.gpu_management.handling = if has_servers {
+        InterruptHandling::Klmirqd { threads: None }
+    } else {
+        InterruptHandling::PreemptRt(ThreadPriority::High)
+    };
     workload.gpu_management.callback = None;
     workload
+}
+
+/// How threads are scheduled that handle interrupts, each of one device. Those of GPUs are above all tasks under classes of Linux.
+fn handling(workload: &Workload, linux: LinuxScheduler, use_gpus: bool) -> InterruptHandling {
+    match workload.gpu_management.handling {
+        InterruptHandling::Klmirqd { .. } if linux == LinuxScheduler::Laxity || !use_gpus => {
+            InterruptHandling::Klmirqd { threads: None }
+        }
+        low @ InterruptHandling::PreemptRt(ThreadPriority::Low) if !use_gpus => low,
+        _ => InterruptHandling::PreemptRt(ThreadPriority::High),
+    }
 }
 
 fn header(compiled: &laxity_plan::Plan, workload: &Workload, linux: LinuxScheduler) -> TraceHeader {
     let mut header = TraceHeader { origin: Origin::Live, costs: OverheadCosts::default(), ..compiled.header.clone() };
     if linux == LinuxScheduler::Laxity {
-        if matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. }) {
-            // One a GPU.
-            header.handling = InterruptHandling::Klmirqd { threads: None };
-        }
         return header;
     }
     header.linux_class = linux.class();

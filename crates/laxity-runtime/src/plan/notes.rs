@@ -16,6 +16,13 @@ pub(super) fn left_out(workload: &Workload, tasks: &[Task], linux: LinuxSchedule
                 .to_owned(),
         );
     }
+    if !workload.platform.devices.is_empty() {
+        notes.push(
+            "devices other than GPUs: timers stand in for them, and threads above all tasks for the top halves of their \
+             interrupts"
+                .to_owned(),
+        );
+    }
     let is_enforced = |task: &&Task| task.server.is_some() && task.body.iter().any(refusal::uses_gpu);
     if let Some(task) = tasks.iter().find(is_enforced).filter(|_| use_gpus) {
         notes.push(format!(

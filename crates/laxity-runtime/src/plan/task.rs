@@ -4,10 +4,10 @@ use std::iter::Take;
 use std::sync::Arc;
 
 use laxity_model::{Instant, Nanos, OwnCode};
-use laxity_plan::draws::TaskDraws;
+use laxity_plan::draws::{DeviceDraws, TaskDraws};
 use laxity_plan::{Op, ReleasePattern, Releases, ServerPlan};
 use laxity_policy::graph::Releasing;
-use laxity_sched::Parameters;
+use laxity_sched::{Parameters, Urgency};
 
 use super::{CodeEdges, Hold, LivePlan};
 use crate::attributes::Attributes;
@@ -39,6 +39,8 @@ pub(crate) struct TaskPlan {
     pub bandwidth: Option<Hold>,
     /// What it is for Laxity's scheduler, if that schedules it: its number and its parameters.
     pub scheduled: Option<(usize, Parameters)>,
+    /// If its jobs are the bottom halves of a device.
+    pub handles: Option<Handles>,
     /// Under `SCHED_FIFO` the priority of non-preemptive sections, and for each lock that of its ceiling, if it has one.
     pub raised: Option<Raised>,
     /// The code that the workload names for its jobs.
@@ -58,6 +60,17 @@ pub(crate) enum Trigger {
     Source(NodeId, ReleaseRule),
     /// Tokens: any other node.
     Tokens(NodeId, Releasing),
+    /// Interrupts of a device.
+    Interrupts,
+}
+
+/// The bottom halves of a device that serves no job.
+#[derive(Clone, Debug)]
+pub(crate) struct Handles {
+    /// How long they take.
+    pub draws: DeviceDraws,
+    /// How urgent they are for Laxity's scheduler, without a server.
+    pub urgency: Urgency,
 }
 
 /// When timers release jobs.
@@ -92,7 +105,7 @@ impl Trigger {
     /// The node, if it is one.
     pub fn node(&self) -> Option<NodeId> {
         match self {
-            Trigger::Time(_) => None,
+            Trigger::Time(_) | Trigger::Interrupts => None,
             Trigger::Source(node, _) | Trigger::Tokens(node, _) => Some(*node),
         }
     }

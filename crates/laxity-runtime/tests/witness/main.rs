@@ -5,6 +5,7 @@
 mod bandwidth;
 mod best_effort;
 mod budgets;
+mod devices;
 mod fairness;
 mod gpus;
 mod graphs;
