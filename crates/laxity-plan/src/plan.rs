@@ -98,7 +98,12 @@ impl Plan {
         tasks.extend(more_tasks);
         let memory_info = memory.as_ref().map(|memory| memory.info(&best_effort));
         Ok(Plan {
-            header: TraceHeader { tasks: infos, servers: servers::infos(&models), memory: memory_info, ..header },
+            header: TraceHeader {
+                tasks: infos,
+                servers: servers::infos(workload, &models, &threads),
+                memory: memory_info,
+                ..header
+            },
             tasks,
             clusters,
             tick: workload.platform.tick,

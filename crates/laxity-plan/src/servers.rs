@@ -34,13 +34,17 @@ pub(crate) fn of_task(index: usize, task: &Task, ranking: &Ranking) -> Option<Se
     Some(ServerPlan { config, level: level(ranking, index, period, deadline) })
 }
 
-/// What a trace says of the servers that `tasks`, nodes of graphs among them, are.
-pub(crate) fn infos(tasks: &[Task]) -> Vec<ServerInfo> {
+/// What a trace says of the servers that `tasks`, nodes of graphs among them, and the `threads` of devices are.
+pub(crate) fn infos(workload: &Workload, tasks: &[Task], threads: &Threads) -> Vec<ServerInfo> {
     let info = |(index, task): (usize, &Task)| {
         let TaskServer { kind, budget, .. } = task.server?;
         Some(ServerInfo { task: TaskId(index as u32), kind, budget, period: task.ranked_by().0 })
     };
-    tasks.iter().enumerate().filter_map(info).collect()
+    let of_thread = |(device, _, Server { kind, budget, period, .. }): (usize, &Device, Server)| {
+        let task = TaskId((threads.first_task + threads.of_device[device]) as u32);
+        ServerInfo { task, kind, budget, period }
+    };
+    tasks.iter().enumerate().filter_map(info).chain(served(workload).map(of_thread)).collect()
 }
 
 /// The server of each interrupt thread; the servers come after all tasks in `ranking`.

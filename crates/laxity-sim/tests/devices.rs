@@ -138,6 +138,22 @@ fn a_sporadic_server_gets_back_what_it_used_a_period_later() {
     assert_eq!(drawn(&workload, "G-EDF", 12), "cpu0 101000101000");
 }
 
+/// The checker of traces knows the servers of devices, too: the schedule of one is none of one with half the budget.
+#[test]
+fn a_trace_is_judged_by_the_servers_of_its_devices() {
+    for kind in [ServerKind::CbsHard, ServerKind::CbsSoft, ServerKind::Sporadic] {
+        let workload = workload(KLMIRQD, 1, network(5, 2, server(kind, 2, 10)), tasks(&[(3, 20)]));
+        let scheduler: Scheduler = "G-EDF".parse().expect("a scheduler's name");
+        let mut plan = Plan::new(&workload, &scheduler, 0).expect("the simulator can run it");
+        let records = run(&workload, &scheduler, Instant::from_millis(100), 0);
+        let violations = |plan: &Plan| check::legality(&plan.header, &records, |_| None).violations.len();
+        assert_eq!(violations(&plan), 0, "{kind:?}");
+        assert_eq!(plan.header.servers[0].task, TaskId(1), "its thread comes after the task");
+        plan.header.servers[0].budget = ms(1);
+        assert!(violations(&plan) > 0, "{kind:?}");
+    }
+}
+
 /// Under fixed priorities a server ranks as a task of its period would.
 #[test]
 fn under_rate_monotonic_priorities_a_server_ranks_by_its_period() {

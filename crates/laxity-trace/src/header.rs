@@ -80,7 +80,7 @@ pub struct TraceHeader {
     /// The chains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chains: Vec<ChainInfo>,
-    /// The tasks that are bandwidth servers.
+    /// The tasks that are bandwidth servers, threads of devices among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerInfo>,
     /// Memory, where its traffic slows something down or is regulated.
