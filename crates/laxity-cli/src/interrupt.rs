@@ -3,6 +3,7 @@
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Whether the user or a service manager wants the process to end.
 #[derive(Clone, Default)]
@@ -11,15 +12,31 @@ pub struct Interrupt {
     last_act: LastAct,
 }
 
+/// Requests that come so soon after the first are that one said twice: `timeout` and others tell the process, and then its group.
+const SAID_TWICE: Duration = Duration::from_millis(500);
+
+/// Takes the names of systems and arbitrations of this process's runs away, which end in the middle of something.
+#[cfg(target_os = "linux")]
+fn forget_runs() {
+    let own = format!("run-{}-", process::id());
+    let (systems, arbitrations) = (laxity_sched::Registry::default(), laxity_gpu::Registry::default());
+    let is_own = |name: &String| name.starts_with(&own);
+    // What cannot be removed now, `laxity sched gc` and `laxity gpu gc` remove later.
+    systems.names().into_iter().flatten().filter(is_own).for_each(|name| _ = systems.unlink(&name));
+    arbitrations.names().into_iter().flatten().filter(is_own).for_each(|name| _ = arbitrations.unlink(&name));
+}
+
 /// What is still done before the process is ended in the middle of something.
 type LastAct = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 
 impl Interrupt {
-    /// Takes over Ctrl-C, SIGTERM and SIGHUP. The second one ends the process at once.
+    /// Takes over Ctrl-C, SIGTERM and SIGHUP. The second one ends the process at once, and leaves no shared memory of its runs.
     pub fn watch() -> Self {
         Interrupt::handle(|last_act| {
             let act = last_act.lock().unwrap_or_else(PoisonError::into_inner).take();
             act.into_iter().for_each(|act| act());
+            #[cfg(target_os = "linux")]
+            forget_runs();
             process::exit(130)
         })
     }
@@ -28,6 +45,13 @@ impl Interrupt {
     #[cfg(target_os = "linux")]
     pub fn end_with(&self, act: impl FnOnce() + Send + 'static) {
         *self.last_act.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
+    }
+
+    /// As [`Interrupt::end_with`], for a run of `plan` that has begun: its graphs are in shared memory under their names.
+    #[cfg(target_os = "linux")]
+    pub fn end_with_graphs_of(&self, plan: &laxity_runtime::LivePlan) {
+        let plan = plan.clone();
+        self.end_with(move || plan.unlink_graphs(&laxity_graph::Registry::default()));
     }
 
     /// As [`Interrupt::watch`], but any number of requests are one: for a process whose parent's death is a request,
@@ -40,8 +64,10 @@ impl Interrupt {
     fn handle(again: impl Fn(&LastAct) + Send + 'static) -> Self {
         let interrupt = Interrupt::default();
         let Interrupt { requested, last_act } = interrupt.clone();
+        let mut first = None;
         let handler = move || {
-            if requested.swap(true, Ordering::Relaxed) {
+            requested.store(true, Ordering::Relaxed);
+            if first.get_or_insert_with(Instant::now).elapsed() > SAID_TWICE {
                 again(&last_act);
             }
         };

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use laxity_testing::{Alone, skip};
 use tempfile::TempDir;
@@ -223,14 +224,52 @@ fn code_that_never_returns_keeps_to_its_budget_and_leaves_the_cpu_to_the_others(
     assert!(completed(0) == 3 && completed(1) > 10, "of 2 s: {out}");
 }
 
+/// Two requests at once are one, which the run would take seconds to follow; the second one, a second later, it follows at once.
+#[test]
+fn a_second_request_ends_a_run_at_once_and_no_memory_of_it_is_left() {
+    use nix::sys::signal::{Signal, kill};
+    let graph = format!("twice-{}", std::process::id());
+    let text = format!(
+        "[[graph]]\nname = \"{graph}\"\nedge = [\"a -> b\"]\nnode = [{{ name = \"a\", period = \"10 ms\", wcet = \"1 ms\", \
+         run = {{ library = \"libown.so\", symbol = \"hangs\" }} }}, {{ name = \"b\", wcet = \"1 ms\" }}]\n"
+    );
+    let Some((folder, file)) = workload(&text) else { return };
+    let trace = folder.path().join("live.lxt").display().to_string();
+    let _alone = Alone::with_the_scheduler();
+    let mut child = start(&file, &trace, "laxity");
+    if let Some(status) = child.try_wait().expect("a child of ours") {
+        return skip(format_args!("Laxity's scheduler is not permitted here: {status}"));
+    }
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    let left = || {
+        let entries = fs::read_dir("/dev/shm").expect("readable").map(|entry| entry.expect("one").file_name());
+        let names = entries.map(|name| name.to_string_lossy().into_owned());
+        let own = format!("run-{pid}-");
+        names.filter(|name| name.contains(&own) || name.contains(&graph)).collect::<Vec<_>>()
+    };
+    assert_eq!(left().len(), 2, "its system and its graph: {:?}", left());
+    for wait in [Duration::ZERO, Duration::from_millis(700), Duration::ZERO] {
+        kill(pid, Signal::SIGINT).expect("it lives");
+        std::thread::sleep(wait);
+    }
+    assert_eq!(child.wait().expect("a child of ours").code(), Some(130));
+    assert_eq!(left(), [""; 0]);
+}
+
+/// A run whose code does not return any more.
+fn start(file: &str, trace: &str, scheduler: &str) -> std::process::Child {
+    use std::process::Stdio;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_laxity"));
+    command.args(["run", file, "--for", "60s", "--scheduler", scheduler, "--trace", trace]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    std::thread::sleep(Duration::from_secs(2));
+    child
+}
+
 /// What a run says that is interrupted while code does not return.
 fn interrupted(file: &str, trace: &str, scheduler: &str) -> (i32, String, String) {
     use nix::sys::signal::{Signal, kill};
-    let mut command = Command::new(env!("CARGO_BIN_EXE_laxity"));
-    command.args(["run", file, "--for", "60s", "--scheduler", scheduler, "--trace", trace]);
-    let child =
-        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().expect("it starts");
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    let child = start(file, trace, scheduler);
     kill(nix::unistd::Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("it lives");
     let output = child.wait_with_output().expect("it ends");
     (output.status.code().expect("not killed"), String::new(), crate::support::stderr(&output))

@@ -73,10 +73,15 @@ fn record(
     };
     let mut records = Vec::new();
     let progress = Progress::new("live  ".to_owned(), duration, quiet);
+    let mut is_first = true;
     let ended = plan.carry_out(start, &mut records, |run, _, _| {
+        if std::mem::replace(&mut is_first, false) {
+            interrupt.end_with_graphs_of(plan);
+        }
         progress.update(run.seen().min(Instant::ZERO + duration), run.completed());
         Next::stop_if(interrupt.is_requested())
     });
+    interrupt.end_with(|| {});
     let Ended { outcome, failed, .. } = match ended {
         Ok(ended) => ended,
         Err(reason) => return Ok(Err(reason)),

@@ -185,6 +185,9 @@ fn carry_out(
         if let Some(note) = run.note().filter(|_| !quiet && is_first) {
             output::note(note);
         }
+        if is_first {
+            interrupt.end_with_graphs_of(plan);
+        }
         is_first = false;
         if let Some(trace) = sink.1.1.as_mut().filter(|_| kept.elapsed() >= KEEP) {
             trace.flush();
@@ -196,6 +199,7 @@ fn carry_out(
         }
         Next::stop_if(interrupt.is_requested() || write_failed.get())
     });
+    interrupt.end_with(|| {});
     let Ended { outcome, failed, remarks, .. } = ended.map_err(refused)?;
     display.clear();
     remarks.into_iter().filter(|_| !quiet).for_each(output::warning);
