@@ -60,7 +60,8 @@ impl Pending {
 
     /// The pending jobs and their deadlines, the oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (u32, Instant)> + '_ {
-        (self.oldest..).zip(self.deadlines.iter().copied())
+        // Not by a range without an end, which would go on behind the last index that there is.
+        self.deadlines.iter().enumerate().map(|(place, &deadline)| (self.oldest.saturating_add(place as u32), deadline))
     }
 }
 
@@ -80,5 +81,15 @@ mod tests {
         assert_eq!(pending.complete(7), Some(Instant(70)));
         assert_eq!(pending.iter().collect::<Vec<_>>(), [(8, Instant(80))]);
         assert_eq!(pending.deadline(7), None, "it is complete");
+    }
+
+    #[test]
+    fn the_last_index_that_there_is_has_no_successor() {
+        let mut pending = Pending::default();
+        assert!(pending.release(u32::MAX, Instant(70)));
+        assert_eq!(pending.iter().collect::<Vec<_>>(), [(u32::MAX, Instant(70))]);
+        assert!(!pending.release(u32::MAX, Instant(80)), "a second time");
+        assert_eq!(pending.complete(u32::MAX), Some(Instant(70)));
+        assert_eq!(pending.iter().count(), 0);
     }
 }
