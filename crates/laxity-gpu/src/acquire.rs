@@ -212,9 +212,7 @@ impl Client {
                 Err(seen) => seen,
             };
             let until = match keep_waiting {
-                // Under a simulation a sleeper that only time would wake is not to pass for one that is woken.
-                None if step::is_simulated() => deadline,
-                None => deadline.min(clock::now().saturating_add(LOOK_AGAIN)),
+                None => deadline,
                 Some(_) => deadline.min(clock::now().saturating_add(POLL_INTERVAL)),
             };
             let timed_out = step::sleep(self.task, word, seen, until) == Ended::TimedOut;
@@ -297,10 +295,6 @@ impl Client {
         state.publish();
     }
 }
-
-/// How long a waiter sleeps before it looks whether the thread that holds the lock has ended unnoticed: by the bare system
-/// call, in a process that lives. Linux wakes no thread then.
-const LOOK_AGAIN: Nanos = Nanos::from_millis(100);
 
 /// References to the budget of a client that no thread watches: the client's and its registration's.
 const REFERENCES: usize = 2;

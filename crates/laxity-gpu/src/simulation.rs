@@ -12,6 +12,7 @@ use laxity_sys::clock;
 use laxity_testing::simulation::{Pause, Played, Simulation};
 use laxity_testing::{Random, TestRegistry, schedules};
 
+use crate::step::Simulated;
 use crate::{Arbitration, Base, Budget, Client, Config, LockError, Registry, TokenRequest};
 
 /// Tokens that each requests before it is done.
@@ -169,6 +170,7 @@ impl Scene<'_> {
 /// One schedule. Two processes mostly park behind each other; more need the arbiter. Answers how it went, and how many
 /// were killed.
 fn simulate(seed: u64) -> (Played, u64) {
+    let _no_looks = Simulated::begin();
     let (processes, tokens) = (2 + seed % 3, if seed.is_multiple_of(5) { 2 } else { 1 });
     let kills = if seed.is_multiple_of(8) { 0 } else { 25 };
     let place: TestRegistry<Registry> = TestRegistry::new(&format!("simulated-{seed}"));

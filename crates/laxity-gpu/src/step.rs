@@ -43,3 +43,35 @@ pub(crate) fn is_simulated() -> bool {
     #[cfg(not(test))]
     false
 }
+
+/// Whether processes look for threads that ended unnoticed: those of a simulation end when its schedule says so, and stay as they
+/// are until a step of another thread finds them.
+#[inline(always)]
+pub(crate) fn may_look() -> bool {
+    #[cfg(test)]
+    return SIMULATIONS.load(std::sync::atomic::Ordering::SeqCst) == 0;
+    #[cfg(not(test))]
+    true
+}
+
+#[cfg(test)]
+static SIMULATIONS: AtomicU32 = AtomicU32::new(0);
+
+/// A simulation of this process, until it is dropped.
+#[cfg(test)]
+pub(crate) struct Simulated(());
+
+#[cfg(test)]
+impl Simulated {
+    pub fn begin() -> Simulated {
+        SIMULATIONS.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Simulated(())
+    }
+}
+
+#[cfg(test)]
+impl Drop for Simulated {
+    fn drop(&mut self) {
+        SIMULATIONS.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+    }
+}

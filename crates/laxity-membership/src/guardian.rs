@@ -117,7 +117,7 @@ fn reaper<K: Kind>(memory: &Arc<K>, is_over: &Arc<AtomicBool>) -> io::Result<(Jo
     let thread = spawn("laxity-reaper", REAPERS_STACK, move || {
         let _ = scheduling::set_fifo(PRIORITY);
         let mut backoff = backoff();
-        while taken.recv().is_ok() {
+        while await_news(&taken, &*memory) {
             backoff.reset();
             while reap(&*memory) == Reaped::Pending && !is_over.load(Ordering::SeqCst) {
                 match taken.recv_timeout(Duration::from_nanos(backoff.pause().0)) {
@@ -129,6 +129,18 @@ fn reaper<K: Kind>(memory: &Arc<K>, is_over: &Arc<AtomicBool>) -> io::Result<(Jo
         }
     })?;
     Ok((thread, news))
+}
+
+/// Waits for news, looking at the memory as often as its kind wants. Answers whether there can be more.
+fn await_news<K: Kind>(taken: &Receiver<()>, memory: &K) -> bool {
+    let Some(pause) = K::LOOKS else { return taken.recv().is_ok() };
+    loop {
+        match taken.recv_timeout(Duration::from_nanos(pause.0)) {
+            Ok(()) => return true,
+            Err(RecvTimeoutError::Timeout) => memory.look(),
+            Err(RecvTimeoutError::Disconnected) => return false,
+        }
+    }
 }
 
 fn backoff() -> Backoff {

@@ -1,5 +1,6 @@
 //! What kinds of memory with members there are.
 
+use laxity_model::Nanos;
 use laxity_sys::segment::{Format, Segment};
 
 use crate::error::{Cause, RegistryError};
@@ -15,6 +16,8 @@ pub trait Kind: Send + Sync + Sized + 'static {
     /// Whether [`Kind::reap`] takes robust mutexes of the C library, which the thread that holds a member's word must
     /// not ([`laxity_sys::robust`]): another thread reaps then.
     const REAPS_WITH_MUTEXES: bool;
+    /// How often [`Kind::look`] is called, by the thread that reaps with mutexes; never if `None`.
+    const LOOKS: Option<Nanos> = None;
     /// Where it says what its threads' numbers and mutexes mean, if it has any.
     const HOME: Option<Home>;
     /// What else can be wrong with it.
@@ -59,6 +62,9 @@ pub trait Kind: Send + Sync + Sized + 'static {
     /// # Errors
     /// If the memory is damaged, so that no member can go on.
     fn reap(&self) -> Result<Reaped, Self::Cause>;
+
+    /// Sees to what no death and no thread tells of. Errors are for those that use the memory next.
+    fn look(&self) {}
 
     /// Removes what has names of its own, before the memory loses its name. Under the segment's lock.
     fn remove(&self) {}
