@@ -27,7 +27,9 @@ fn named_others(header: &TraceHeader, event: &Event) -> [Option<(&'static str, u
         (Some(("lock", index, header.locks.len())), replicas)
     };
     match *event {
-        Event::EngineBegin { gpu, engine, .. } | Event::EngineEnd { gpu, engine, .. } => {
+        Event::EngineBegin { gpu, engine, .. }
+        | Event::EngineEnd { gpu, engine, .. }
+        | Event::EngineRate { gpu, engine, .. } => {
             let copy_engines = header.gpus.get(gpu.index()).map_or(0, |gpu| usize::from(gpu.copy_engines));
             let copy = match engine {
                 Engine::Execution => None,
@@ -51,9 +53,10 @@ fn named_others(header: &TraceHeader, event: &Event) -> [Option<(&'static str, u
             [Some(("edge", edge.index(), header.edges.len())), None]
         }
         Event::Read { edge, .. } => [Some(("edge", edge.index(), header.edges.len() + header.latest.len())), None],
-        Event::Priority { of: task, .. } | Event::Replenish { task, .. } => {
-            [Some(("task", task.index(), header.tasks.len())), None]
-        }
+        Event::Priority { of: task, .. }
+        | Event::Replenish { task, .. }
+        | Event::Throttle { task: Some(task), .. }
+        | Event::Unthrottle { task: Some(task), .. } => [Some(("task", task.index(), header.tasks.len())), None],
         _ => [None, None],
     }
 }
