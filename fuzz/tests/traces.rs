@@ -5,7 +5,7 @@ use laxity_model::{CpuId, Instant, JobId, Nanos, Scheduler, TaskId};
 use laxity_trace::codec::{MAGIC, TraceWriter, read_all};
 use laxity_trace::gantt::{SvgOptions, TextOptions};
 use laxity_trace::{
-    Event, Origin, Record, Sink, TaskInfo, TaskKind, TraceHeader, check, gantt, metrics, perfetto, table,
+    Event, Origin, Record, Sink, TaskInfo, TaskKind, TraceHeader, check, gantt, metrics, perfetto, table, why,
 };
 
 /// Does with a trace all that `laxity trace` can.
@@ -20,6 +20,10 @@ fn use_all(header: &TraceHeader, records: &[Record]) {
     let _ = perfetto::export(header, records, std::io::sink());
     let _ = table::csv(table::events(header, records), std::io::sink());
     let _ = table::jobs(header, records).map(|jobs| table::csv(jobs, std::io::sink()));
+    for account in why::explain(header, records, |_| true).into_iter().flatten() {
+        let _ = why::row(header, &account);
+        let _ = (why::line(&account, 80), why::parts([&account]), account.time(), account.lateness());
+    }
     let _ = table::intervals(header, records).map(|intervals| table::csv(intervals, std::io::sink()));
 }
 

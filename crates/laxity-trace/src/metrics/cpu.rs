@@ -100,7 +100,7 @@ impl CpuFold {
             fold.outside(by, end.saturating_since(from));
         }
         let CpuFold { threads, interrupts, lost, .. } = fold;
-        let has_any = threads.0 + interrupts.0 + lost > 0;
+        let has_any = [threads.0, interrupts.0, lost] != [0; 3];
         has_any.then(|| OutsideSummary {
             cpu: id,
             threads: threads.summary(),
