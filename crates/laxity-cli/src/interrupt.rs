@@ -13,7 +13,8 @@ pub struct Interrupt {
 }
 
 /// Requests that come so soon after the first are that one said twice: `timeout` and others tell the process, and then its group.
-const SAID_TWICE: Duration = Duration::from_millis(500);
+/// A person takes longer.
+const SAID_TWICE: Duration = Duration::from_millis(50);
 
 /// Takes the names of systems and arbitrations of this process's runs away, which end in the middle of something.
 #[cfg(target_os = "linux")]
