@@ -185,8 +185,14 @@ impl Life {
     pub fn account(mut self, job: JobId, to: Instant, completed: bool) -> Account {
         self.settle();
         let mut pieces: Vec<Piece> = Vec::with_capacity(self.drafts.len());
+        let end = to;
         for (from, to, draft) in self.drafts {
             let Draft::Known(causes) = draft else { unreachable!("it was settled") };
+            // In a damaged trace a job may have been somewhere before it arrived.
+            let (from, to) = (from.max(self.arrival), to.min(end));
+            if from >= to {
+                continue;
+            }
             match pieces.last_mut() {
                 Some(last) if last.causes == causes && last.to == from => last.to = to,
                 _ => pieces.push(Piece { from, to, causes }),
