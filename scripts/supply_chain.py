@@ -26,20 +26,17 @@ def is_allowed(expression: str, allowed: set[str]) -> bool:
     return bool(eval(" ".join(operators.get(word, str(word in allowed)) for word in words)))  # of True, False, and, or
 
 
-def built_in(metadata: dict[str, Any]) -> list[tuple[str, str]]:
-    """Names and versions of the crates of others that are built in."""
+def built_in(metadata: dict[str, Any]) -> list[dict[str, Any]]:
+    """The crates of others that are built in."""
     resolved = {node["id"] for node in metadata["resolve"]["nodes"]}
-    packages = [package for package in metadata["packages"] if package["id"] in resolved and package["source"]]
-    return [(package["name"], package["version"]) for package in packages]
+    return [package for package in metadata["packages"] if package["id"] in resolved and package["source"]]
 
 
 def problems(metadata: dict[str, Any], rules: dict[str, Any]) -> list[str]:
     """What `cargo metadata` says that the rules forbid."""
-    resolved = {node["id"] for node in metadata["resolve"]["nodes"]}
-    packages = [package for package in metadata["packages"] if package["id"] in resolved and package["source"]]
     licences, registries = set(rules["licenses"]["allow"]), rules["sources"]["allow-registry"]
     found, versions = [], defaultdict(set)
-    for package in packages:
+    for package in built_in(metadata):
         name = f"{package['name']} {package['version']}"
         versions[package["name"]].add(package["version"])
         if not is_allowed(package["license"] or "none", licences):
@@ -81,7 +78,8 @@ def main() -> int:
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--all-features", "--filter-platform", target]
     metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
     known = tomllib.loads((ROOT / "scripts" / "advisories.toml").read_text())
-    found = problems(metadata, rules) + advised(built_in(metadata), known)
+    packages = [(package["name"], package["version"]) for package in built_in(metadata)]
+    found = problems(metadata, rules) + advised(packages, known)
     fine = "licences, versions and sources of crates are as deny.toml says; no advisory that was read {} holds"
     print("\n".join(found) or fine.format(known["read"]))
     return 1 if found else 0

@@ -16,17 +16,6 @@ pub struct Interrupt {
 /// A person takes longer.
 const SAID_TWICE: Duration = Duration::from_millis(50);
 
-/// Takes the names of systems and arbitrations of this process's runs away, which end in the middle of something.
-#[cfg(target_os = "linux")]
-fn forget_runs() {
-    let own = format!("run-{}-", process::id());
-    let (systems, arbitrations) = (laxity_sched::Registry::default(), laxity_gpu::Registry::default());
-    let is_own = |name: &String| name.starts_with(&own);
-    // What cannot be removed now, `laxity sched gc` and `laxity gpu gc` remove later.
-    systems.names().into_iter().flatten().filter(is_own).for_each(|name| _ = systems.unlink(&name));
-    arbitrations.names().into_iter().flatten().filter(is_own).for_each(|name| _ = arbitrations.unlink(&name));
-}
-
 /// What is still done before the process is ended in the middle of something.
 type LastAct = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 
@@ -37,7 +26,7 @@ impl Interrupt {
             let act = last_act.lock().unwrap_or_else(PoisonError::into_inner).take();
             act.into_iter().for_each(|act| act());
             #[cfg(target_os = "linux")]
-            forget_runs();
+            laxity_runtime::forget_runs();
             process::exit(130)
         })
     }

@@ -216,10 +216,10 @@ impl Client {
     /// Whether its home lives, which is `thread`: a home that ends without a word, as by the bare system call, leaves a client
     /// whose locks others take, and whose number is soon another client's.
     #[inline]
-    pub(crate) fn see_to_home(&self, thread: u32) -> bool {
+    pub(crate) fn check_home(&self, thread: u32) -> bool {
         let is_there = self.membership.is_ours() && self.shared().liveness(self.task).is_held_by(thread);
         if !is_there {
-            self.registration.is_lost();
+            self.registration.lose();
         }
         is_there
     }

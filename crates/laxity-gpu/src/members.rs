@@ -22,7 +22,7 @@ use crate::state_lock::{StateError, StateGuard};
 use crate::step;
 
 /// How often a process looks for threads that ended unnoticed: by the bare system call, in a process that lives. Linux wakes no
-/// thread then. Waiters could look themselves; but a timer for each wait makes a hand-over 14 % longer (decision 133).
+/// thread then. Waiters could look themselves; but a timer for each wait makes hand-overs longer (decision 133).
 const LOOK: Nanos = Nanos::from_millis(100);
 
 impl Kind for Shared {

@@ -59,7 +59,7 @@ impl MobileClient {
     #[inline]
     fn checked(&self) -> &Client {
         let client = self.client();
-        client.see_to_home(self.thread);
+        client.check_home(self.thread);
         client
     }
 
@@ -81,7 +81,7 @@ impl MobileClient {
         if base == self.base || self.token.is_some() {
             return Ok(());
         }
-        if !self.client().see_to_home(self.thread) {
+        if !self.client().check_home(self.thread) {
             return Err(RegisterError::NotAttached);
         }
         self.client.as_mut().expect("only the drop takes it").begin_job(base)?;
@@ -144,7 +144,7 @@ impl MobileClient {
     fn wait_for(&mut self, gpu: u16, engine: Engine, keep_waiting: &dyn Fn() -> bool) -> Result<(), LockError> {
         self.checked().check()?;
         let (client, thread) = (self.client.as_ref().expect("only the drop takes it"), self.thread);
-        let keep_waiting = &|| client.see_to_home(thread) && keep_waiting();
+        let keep_waiting = &|| client.check_home(thread) && keep_waiting();
         let what = Resource::Engine { gpu, engine };
         if self.engine.is_some() {
             return Err(LockError::Order { what });

@@ -62,7 +62,7 @@ impl Registration {
     }
 
     /// Its thread has ended unnoticed, so that others take what it held: there is nothing to give back.
-    pub fn is_lost(&self) {
+    pub fn lose(&self) {
         if !self.is_over.swap(true, Ordering::AcqRel) {
             self.budget.end();
         }

@@ -2,9 +2,8 @@
 //!
 //! A run has GPUs of its own, whose servers are threads of this process: it leaves none behind, however it ends.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::{process, thread};
+use std::thread;
 
 use laxity_gpu::{Arbitration, Base, Client, Follower, Registry};
 use laxity_model::{Instant, Nanos, TaskId};
@@ -18,15 +17,13 @@ use crate::handler::{Class, Handler, owners_name};
 use crate::linux::{LinuxScheduler, PRIORITY_MAX};
 use crate::log::Writer;
 use crate::plan::{LivePlan, Pool, TaskPlan, truncated};
+use crate::run_names;
 
 /// How long the server of a GPU stays while it has no client: longer than it takes to open it, however busy the machine.
 const LINGER: Nanos = Nanos::from_secs(10);
 
 /// Where tasks have no state there, operations only take time: nothing is stored.
 const MEMORY: u64 = 4096;
-
-/// Numbers the runs of this process.
-static RUNS: AtomicU32 = AtomicU32::new(0);
 
 /// The soft GPUs of a run.
 #[derive(Debug, Default)]
@@ -64,7 +61,7 @@ impl Gpus {
         if plan.gpus.is_empty() {
             return Ok(Gpus::default());
         }
-        let run = format!("run-{}-{}", process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
+        let run = run_names::next();
         let states = plan.tasks.iter().filter(|task| moves(task)).count() as u64;
         // In whole pages, and with as much again so that they fit however they come.
         let memory =

@@ -1,7 +1,6 @@
 //! A workload that runs: its workers, and the collector of what they do.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use laxity_bandwidth::{Regulated, Regulator};
 use laxity_gpu::Arbitration;
@@ -25,6 +24,7 @@ use crate::outside::{Insiders, Outside};
 use crate::plan::{self, BestEffortTask, Ending, LivePlan, TaskPlan};
 use crate::processes::{ProcessOptions, Processes};
 use crate::regulation;
+use crate::run_names;
 use crate::stolen::Watchers;
 use crate::stop::StopSignal;
 use crate::worker::{self, Started, Worker};
@@ -423,9 +423,7 @@ fn start_best_effort(
 
 /// The system of Laxity's scheduler that schedules the tasks of this run, under a name of its own.
 fn create_system(config: &Config) -> Result<System, String> {
-    static RUNS: AtomicU32 = AtomicU32::new(0);
-    let name = format!("run-{}-{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
-    laxity_sched::Registry::default().create(&name, config).map_err(|error| error.to_string())
+    laxity_sched::Registry::default().create(&run_names::next(), config).map_err(|error| error.to_string())
 }
 
 /// Starts the worker of `task` as a thread of this process, and waits until it is ready.

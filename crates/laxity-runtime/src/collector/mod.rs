@@ -102,9 +102,8 @@ enum Next {
 }
 
 impl Collector {
-    /// For threads whose first job is released at `start` or later, which wrote `readers` ([`LivePlan::logs`], then
-    /// any of what watches CPUs); `streams`
-    /// are the numbers of each task's streams.
+    /// For threads whose first job is released at `start` or later, which wrote `readers` ([`LivePlan::logs`], then any of what
+    /// watches CPUs and stands in for devices); `streams` are the numbers of each task's streams.
     pub fn new(
         plan: &LivePlan,
         start: Instant,
