@@ -30,7 +30,7 @@
 //! `after` its response; and where quanta are staggered the rest of a quantum may pass while the job has another CPU, so that it
 //! is not limited by X.
 
-use crate::gedf::least_beside;
+use crate::interference::indexed::least_beside;
 use crate::{AnalysisTask, Evidence, Limits, Outcome, Reason, TaskSet, Test, Verdict};
 
 /// Jobs of one task that may be pending together, at most; more are taken to be without bound.

@@ -32,6 +32,7 @@ mod halves;
 mod hard;
 mod interrupts;
 mod json;
+mod lock_groups;
 mod memory;
 mod occupancy;
 #[cfg(test)]

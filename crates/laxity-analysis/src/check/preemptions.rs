@@ -21,17 +21,20 @@ pub(super) struct Preemptions<'a> {
     reach: u64,
     /// The windows of the members.
     windows: &'a [u64],
+    /// Whether members share something, so that priorities change.
+    shares: bool,
     sums: Staircases,
 }
 
 impl<'a> Preemptions<'a> {
     /// Of members of which no other is more urgent yet.
     pub fn new(context: &'a Context<'a>, pending: &'a [u64], windows: &'a [u64], reach: u64) -> Self {
-        let mut preemptions = Preemptions { context, pending, reach, windows, sums: Staircases::new(Vec::new()) };
+        let (shares, sums) = (context.shares(), Staircases::new(Vec::new()));
+        let mut preemptions = Preemptions { context, pending, reach, windows, shares, sums };
         let members = 0..pending.len();
         preemptions.sums = Staircases::new(members.clone().map(|member| preemptions.place(member)).collect());
         // Where priorities change, and under EDF, any may be more urgent.
-        if context.shares() || preemptions.is_edf() {
+        if shares || preemptions.is_edf() {
             members.for_each(|member| preemptions.add(member));
         }
         preemptions
@@ -40,7 +43,7 @@ impl<'a> Preemptions<'a> {
     /// How often a job of `member` may be displaced.
     pub fn of(&self, member: usize) -> u64 {
         let place = self.place(member);
-        match !self.context.shares() && self.is_edf() {
+        match !self.shares && self.is_edf() {
             true => self.sums.without(&self.stairs(member), place),
             false => self.sums.at(place),
         }
@@ -48,7 +51,7 @@ impl<'a> Preemptions<'a> {
 
     /// Members that follow under fixed priorities are less urgent than `member`.
     pub fn follow(&mut self, member: usize) {
-        if !self.context.shares() && !self.is_edf() {
+        if !self.shares && !self.is_edf() {
             self.add(member);
         }
     }
@@ -67,7 +70,7 @@ impl<'a> Preemptions<'a> {
 
     /// What the number of preemptions of a job of `member` depends on.
     fn place(&self, member: usize) -> u64 {
-        match (self.context.shares(), self.is_edf()) {
+        match (self.shares, self.is_edf()) {
             (true, _) => self.windows[member].saturating_add(self.reach),
             (false, true) => self.task(member).deadline.saturating_add(self.task(member).ahead()),
             (false, false) => self.pending[member].saturating_add(self.task(member).ahead()),
@@ -77,7 +80,7 @@ impl<'a> Preemptions<'a> {
     /// How often jobs of `member` displace others.
     fn stairs(&self, member: usize) -> [Staircase; 2] {
         let task = self.task(member);
-        if self.context.shares() {
+        if self.shares {
             let none = Staircase { weight: 0, offset: 0, period: task.period };
             return [task.jobs_by(self.pending[member], self.changes(task)), none];
         }

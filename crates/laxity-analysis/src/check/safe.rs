@@ -42,6 +42,10 @@ struct Common<'a> {
     classes: Classes<'a>,
     /// Of each member: the longest non-preemptive section that may stand in its way.
     sections: Vec<u64>,
+    /// The longest non-preemptive section of all members.
+    longest_section: u64,
+    /// Whether members share something.
+    shares: bool,
     /// A scheduling decision; with process-aware interrupts it includes the check for bottom halves.
     scheduling: u64,
     /// Scheduling, switch, re-arming: the longest piece of code that cannot be interrupted.
@@ -67,12 +71,12 @@ pub(super) fn inflate(context: &Context<'_>, pending: &[u64]) -> Result<Inflatio
         terms[member] = common.terms(member, counted, preempted)?;
         preemptions.iter_mut().for_each(|preemptions| preemptions.follow(member));
     }
-    let waiting = context.shares().then(|| Waiting::new(context, pending, common.holding()));
+    let waiting = common.shares.then(|| Waiting::new(context, pending, common.holding()));
     if let Some(waiting) = &waiting {
         add_waits(waiting, &windows, &mut terms);
     }
     // What keeps others from CPUs is not known of servers by their jobs.
-    let is_kept_apart = (!context.machine.is_quantum_driven || context.shares()) && !context.has_servers();
+    let is_kept_apart = (!context.machine.is_quantum_driven || common.shares) && !context.has_servers();
     let apart = is_kept_apart.then(|| apart(context, &terms, waiting.as_ref(), &windows));
     Ok(Inflation { terms, waiting: apart, late: context.machine.lateness(), beside: Vec::new() })
 }
@@ -99,12 +103,25 @@ impl<'a> Common<'a> {
         let pair = scheduling.saturating_add(costs.timer_rearming.0).saturating_add(costs.context_switch.0);
         let halves = Halves::new(context, pending);
         let (classes, sections) = (Classes::new(context, pending), longest_sections(context));
-        let mut common = Common { context, pending, halves, classes, sections, scheduling, pair, lag: 0, backlog: 0 };
+        let longest_section = context.members().map(|task| task.section).max().unwrap_or(0);
+        let mut common = Common {
+            context,
+            pending,
+            halves,
+            classes,
+            sections,
+            longest_section,
+            shares: context.shares(),
+            scheduling,
+            pair,
+            lag: 0,
+            backlog: 0,
+        };
         let ticks = |length: u64| costs.tick.0.saturating_mul(length.div_ceil(machine.tick));
         // Threads above all jobs wait for a non-preemptive section, and for a CPU.
         let dispatch = pair.saturating_mul(2).saturating_add(costs.ipi_latency.0);
         let above = machine.sharing.devices.iter().any(|device| device.is_above(context.index));
-        let section = if above { context.members().map(|task| task.section).max().unwrap_or(0) } else { 0 };
+        let section = if above { longest_section } else { 0 };
         let devices = |length: u64| {
             let others = machine.sharing.devices.iter();
             let others = others.map(|device| device.handlers(context.index, length, dispatch));
@@ -224,7 +241,7 @@ impl<'a> Common<'a> {
         let on_all = ticks.saturating_mul(self.context.cpus().into());
         add(Term::Ticks, ticks.saturating_add(moves).min(on_all), costs.tick.0);
         let lone = self.context.members().len() == 1;
-        let counted = several || self.context.shares();
+        let counted = several || self.shares;
         let caches = if counted { preemptions } else { wakeups.saturating_mul(u64::from(!lone)) };
         add(Term::Cache, caches, machine.cache_delay());
         Ok(terms)
@@ -245,12 +262,11 @@ impl<'a> Common<'a> {
     /// What giving a CPU to a job that holds something may take: once it is granted, after each suspension.
     fn dispatch_of_holders(&self) -> u64 {
         let costs = &self.context.machine.costs;
-        let sections = self.context.members().map(|task| task.section).max().unwrap_or(0);
         let parts = [
             self.pair.saturating_mul(4),
             costs.release.0,
             costs.ipi_latency.0,
-            sections,
+            self.longest_section,
             self.context.machine.cache_delay().saturating_mul(2),
         ];
         parts.into_iter().fold(0, u64::saturating_add)

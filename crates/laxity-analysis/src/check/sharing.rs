@@ -334,8 +334,3 @@ fn default_gpus(pools: &[Vec<usize>], clusters: &[Cluster], analysed: &[Analysed
     }
     gpus
 }
-
-/// Whether a job holds another lock when it makes `request`, or asks for one while it holds this one.
-pub(super) fn is_nested(request: &Request) -> bool {
-    request.depth > 0 || !request.within.is_empty()
-}

@@ -22,12 +22,15 @@
 //!   only while one of these executes a section with such a lock. So these sections of others count for every task. That is
 //!   also all that its waits for such locks come to, since the holder of a replica executes, or one of these in its place.
 
+use std::collections::BTreeSet;
+
 use laxity_model::PriorityRule;
 
 use super::analysed_task::AnalysedTask;
 use super::context::Context;
 use super::interrupts::jobs;
-use super::sharing::{Arbitration, Sharing, is_nested};
+use super::lock_groups::{LockGroup, LockGroups};
+use super::sharing::{Arbitration, Sharing};
 use super::uses::{Demand, Lock, Operation, Request};
 use crate::exact::floor_ticks;
 use crate::klmirqd::{Blocking, blocking};
@@ -52,8 +55,9 @@ pub(super) struct Waiting<'a> {
     /// How long a job of each member may be pending.
     pending: &'a [u64],
     pub(super) holding: Holding,
-    /// Locks that are nested in one another, through any number of requests.
-    components: Vec<Vec<Lock>>,
+    groups: LockGroups,
+    /// The members that ask for locks which raise many at a time.
+    raising: Vec<usize>,
     /// Of each member: the declared lengths that may be ahead of it in the queue it joins, by the exact program.
     declared_ahead: Vec<u64>,
 }
@@ -69,8 +73,11 @@ pub(super) struct Waits {
 impl<'a> Waiting<'a> {
     /// `pending`: how long a job of each member may be pending.
     pub fn new(context: &'a Context<'a>, pending: &'a [u64], holding: Holding) -> Self {
-        let components = components(context.members().flat_map(|task| &task.uses.requests));
-        let mut waiting = Waiting { context, pending, holding, components, declared_ahead: Vec::new() };
+        let groups = LockGroups::of(context);
+        let mut waiting =
+            Waiting { context, pending, holding, groups, raising: Vec::new(), declared_ahead: Vec::new() };
+        let raising = waiting.groups.iter().filter(|group| waiting.raises_many(group)).flat_map(|group| &group.users);
+        waiting.raising = BTreeSet::from_iter(raising.copied()).into_iter().collect();
         waiting.declared_ahead = waiting.shortest_queues();
         waiting
     }
@@ -88,22 +95,21 @@ impl<'a> Waiting<'a> {
     fn sum(&self, member: usize, window: u64, in_any_order: bool) -> Waits {
         let task = self.task(member);
         let mut waits = Waits { engines: self.engines(member, &task.uses.demand), ..Waits::default() };
-        let (many, one): (Vec<_>, Vec<_>) = self.components.iter().partition(|component| self.raises_many(component));
-        waits.locks =
-            self.sections_of_others(member, window, |request| many.iter().any(|locks| touches(request, locks)));
-        for component in one.into_iter().filter(|locks| task.uses.requests.iter().any(|it| locks.contains(&it.lock))) {
-            let (longest, engines) = self.of_component(member, window, component, in_any_order);
+        let raises_many = |request: &Request| self.raises_many(self.groups.of_request(request));
+        waits.locks = self.sections_of_others(member, &self.raising, window, raises_many);
+        for group in self.groups.asked_by(member).filter(|group| !self.raises_many(group)) {
+            let (longest, engines) = self.of_group(member, window, group, in_any_order);
             waits.engines = waits.engines.saturating_add(engines);
-            let term = if component.contains(&Lock::Gpu) { &mut waits.gpus } else { &mut waits.locks };
+            let term = if group.locks.contains(&Lock::Gpu) { &mut waits.gpus } else { &mut waits.locks };
             *term = term.saturating_add(longest);
         }
         waits
     }
 
-    /// Waits for locks that are nested in one another, and for engines within them.
-    fn of_component(&self, member: usize, window: u64, component: &[Lock], in_any_order: bool) -> (u64, u64) {
-        let all = self.sections_of_others(member, window, |request| touches(request, component));
-        let [lock] = *component else { return (all, 0) };
+    /// Waits for the locks of a group, and for engines within them.
+    fn of_group(&self, member: usize, window: u64, group: &LockGroup, in_any_order: bool) -> (u64, u64) {
+        let all = self.sections_of_others(member, &group.users, window, |request| group.contains(request));
+        let [lock] = *group.locks else { return (all, 0) };
         if self.sharing().is_fifo(lock) {
             let count = self.requests(member, lock).count() as u64;
             return (all.min(count.saturating_mul(self.fifo(member, lock))), 0);
@@ -116,8 +122,8 @@ impl<'a> Waiting<'a> {
         by_tokens.filter(|&(tokens, engines)| tokens.saturating_add(engines) < all).unwrap_or((all, 0))
     }
 
-    fn raises_many(&self, component: &[Lock]) -> bool {
-        component.iter().any(|&lock| self.sharing().raises_many(lock))
+    fn raises_many(&self, group: &LockGroup) -> bool {
+        group.locks.iter().any(|&lock| self.sharing().raises_many(lock))
     }
 
     pub(super) fn sharing(&self) -> &'a Sharing {
@@ -160,9 +166,15 @@ impl<'a> Waiting<'a> {
         self.members().filter(move |&other| other != member)
     }
 
-    /// The outermost sections of others that `counts`, of all jobs that may be pending in a window.
-    fn sections_of_others(&self, member: usize, window: u64, counts: impl Fn(&Request) -> bool) -> u64 {
-        self.others(member).fold(0, |sum: u64, other| {
+    /// The outermost sections that `counts` of `users` other than `member`, of all jobs that may be pending in a window.
+    fn sections_of_others(
+        &self,
+        member: usize,
+        users: &[usize],
+        window: u64,
+        counts: impl Fn(&Request) -> bool,
+    ) -> u64 {
+        users.iter().filter(|&&other| other != member).fold(0, |sum: u64, &other| {
             let task = self.task(other);
             let sections = task.uses.outermost().filter(|request| counts(request));
             let holds = sections.fold(0, |sum: u64, request| sum.saturating_add(self.hold(other, &request.demand)));
@@ -192,7 +204,7 @@ impl<'a> Waiting<'a> {
     /// What one request of `member` for a lock that is not nested waits for in FIFO order.
     fn fifo(&self, member: usize, lock: Lock) -> u64 {
         let longest = |other: usize| self.requests(other, lock).map(|held| self.hold(other, &held.demand)).max();
-        let holds = self.others(member).filter_map(longest);
+        let holds = self.groups.other_users(member, lock).filter_map(longest);
         let sum = |holds: &mut dyn Iterator<Item = u64>| holds.fold(0, u64::saturating_add);
         let replicas = self.pool();
         let names_gpu = || self.requests(member, lock).any(|request| request.demand.named_gpu().is_some());
@@ -205,7 +217,7 @@ impl<'a> Waiting<'a> {
                 let request = |held: &Request| self.hold(other, &held.demand).saturating_sub(held.demand.declared());
                 self.requests(other, lock).map(request).max()
             };
-            let beyond = sum(&mut self.others(member).filter_map(beyond));
+            let beyond = sum(&mut self.groups.other_users(member, lock).filter_map(beyond));
             return self.declared_ahead[member].saturating_add(beyond);
         }
         let mut holds: Vec<u64> = holds.collect();
@@ -240,13 +252,11 @@ impl<'a> Waiting<'a> {
     /// is itself further down; `places` has that of each member. A holder has the priority of a job that waits, for that job's
     /// own priority no two unless a lock has several holders.
     pub(super) fn raised_from(&self, member: usize, places: &[usize]) -> usize {
-        let asks = |member: usize, locks: &[Lock]| self.task(member).uses.requests.iter().any(|it| touches(it, locks));
-        let of = |component: &Vec<Lock>| {
-            let users = self.others(member).filter(|&other| asks(other, component)).map(|other| places[other]);
-            users.min().map(|highest| highest + usize::from(!self.raises_many(component)))
+        let of = |group: &LockGroup| {
+            let users = group.users.iter().filter(|&&other| other != member).map(|&other| places[other]);
+            users.min().map(|highest| highest + usize::from(!self.raises_many(group)))
         };
-        let asked = self.components.iter().filter(|locks| asks(member, locks));
-        asked.filter_map(of).min().unwrap_or(usize::MAX)
+        self.groups.asked_by(member).filter_map(of).min().unwrap_or(usize::MAX)
     }
 
     /// The parts of the cluster whose jobs may keep a CPU from what a job of `member` waits for: its own first.
@@ -256,11 +266,8 @@ impl<'a> Waiting<'a> {
         if self.context.cluster.parts.len() == 1 {
             return reach;
         }
-        let asks = |member: usize, locks: &[Lock]| self.task(member).uses.requests.iter().any(|it| touches(it, locks));
-        for component in self.components.iter().filter(|locks| asks(member, locks)) {
-            for other in self.others(member).filter(|&other| asks(other, component)) {
-                reach.push(part(other));
-            }
+        for group in self.groups.asked_by(member) {
+            reach.extend(group.users.iter().filter(|&&other| other != member).map(|&other| part(other)));
         }
         reach[1..].sort_unstable();
         let own = reach[0];
@@ -319,31 +326,4 @@ impl<'a> Waiting<'a> {
     fn engine(&self, member: usize, operation: &Operation) -> Option<(usize, laxity_model::Engine)> {
         self.sharing().engine(self.context.cluster.members[member], operation)
     }
-}
-
-/// Whether a job that makes the request asks for one of `locks` then, or while it holds what it asks for.
-fn touches(request: &Request, locks: &[Lock]) -> bool {
-    locks.contains(&request.lock) || request.within.iter().any(|lock| locks.contains(lock))
-}
-
-/// Locks that are nested in one another, through any number of requests.
-fn components<'r>(requests: impl Iterator<Item = &'r Request>) -> Vec<Vec<Lock>> {
-    let mut components: Vec<Vec<Lock>> = Vec::new();
-    for request in requests {
-        let mut merged = vec![request.lock];
-        if is_nested(request) {
-            merged.extend(&request.within);
-        }
-        components.retain_mut(|component| {
-            let touches = component.iter().any(|lock| merged.contains(lock));
-            if touches {
-                merged.append(component);
-            }
-            !touches
-        });
-        merged.sort_unstable();
-        merged.dedup();
-        components.push(merged);
-    }
-    components
 }

@@ -10,7 +10,6 @@ mod bcl;
 mod bcl_iterative;
 mod combined;
 mod demand;
-mod demand_tree;
 mod ffdbf;
 mod ffdbf_grid;
 mod gfb;
@@ -30,7 +29,6 @@ pub use ffdbf::ffdbf;
 pub use ffdbf_grid::{SpeedGrid, ffdbf_grid};
 pub use gfb::{gfb, gfb_bound};
 pub use rta::{rta, rta_slack};
-pub(crate) use rta_index::least_beside;
 pub use trivial::trivial;
 pub use uniprocessor::{uniprocessor_edf, uniprocessor_edf_interrupts};
 

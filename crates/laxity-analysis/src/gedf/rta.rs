@@ -3,11 +3,9 @@
 
 use super::rta_index::{Raised, raise};
 use super::{check_constrained, settle};
+use crate::interference::indexed::INDEXED_MIN;
 use crate::interference::{Fixed, Interfering, Recurrence};
 use crate::{Evidence, Limits, Outcome, Reason, TaskSet, Test, Verdict};
-
-/// From so many tasks on, sweeps by index are faster than plain ones.
-const INDEXED_MIN: usize = 128;
 
 /// The simultaneous least fixed point from below: `R_k := C_k` for all tasks, then
 ///

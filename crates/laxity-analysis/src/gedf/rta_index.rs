@@ -10,21 +10,17 @@
 //! rises with slope 1 from `R = j * T_i - J_i` on, for C_i ticks, for each j, and stays in between. [Segment] j counts
 //! once `D_k >= j * T_i + S_i + C_i`, `S_i = D_i - R_i` (a part of it shortly before that), and then for all later
 //! deadlines. So tasks are taken in the order of their deadlines, segments are added as they begin to count, and the sum at
-//! any R is read from a binary indexed tree over where segments begin and end. The bound `x` matters to tasks with large
-//! terms alone, which are evaluated one by one.
+//! any R is read from [`Bends`].
 //!
 //! Every value is at most the least simultaneous fixed point, as in the plain sweeps: both ascend by the same monotone
 //! operator from the same start, so that they end with the same bounds.
 
-use super::demand_tree::DemandTree;
-use crate::interference::{Fixed, Recurrence};
+use crate::interference::indexed::{Interferers, ascend};
+use crate::interference::{Bends, Fixed, Recurrence};
 use crate::{AnalysisTask, TaskSet};
 
 /// Segments a task, on average, beyond which plain sweeps are no slower.
 const SEGMENTS_MAX: u64 = 32;
-
-/// Steps towards one fixed point before it is left to the walk from kink to kink.
-const STEPS_MAX: usize = 64;
 
 /// How the sweeps ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +49,12 @@ struct Segment {
 /// A sweep: the set with the bounds of the sweep before.
 struct Sweep<'a> {
     tasks: &'a [AnalysisTask],
-    cpus: usize,
     bounds: &'a [u64],
-    /// Tasks that may need more than half a CPU: their terms may exceed any x.
-    heavy: &'a [usize],
-    /// The others, the largest reach first; see [`Sweep::reach`].
-    light: Vec<(u64, usize)>,
-    tree: DemandTree,
-    /// Segments of which a part counts, at the present deadline.
+    /// Tasks of which a segment counts at the present deadline.
+    interferers: Interferers<'a>,
+    /// Segments that count as a whole.
+    full: Bends,
+    /// Those of which a part counts.
     open: Vec<Segment>,
 }
 
@@ -72,11 +66,11 @@ pub(super) fn raise(set: &TaskSet, recurrence: &mut Recurrence<'_>, bounds: &mut
         order.sort_by_key(|&task| (tasks[task].deadline, task));
         order
     };
-    let heavy: Vec<usize> = (0..tasks.len()).filter(|&task| is_heavy(&tasks[task])).collect();
     loop {
         let Some(segments) = segments(tasks, bounds) else { return Raised::Unsuited };
         let slacks: Vec<u64> = tasks.iter().zip(&*bounds).map(|(task, bound)| task.deadline - bound).collect();
-        let mut sweep = Sweep::new(set, bounds, &heavy, &segments);
+        let mut sweep =
+            Sweep { tasks, bounds, interferers: Interferers::new(set), full: Bends::default(), open: Vec::new() };
         let mut next = bounds.to_vec();
         let mut segments = segments.into_iter().peekable();
         let mut hard = 0;
@@ -107,10 +101,6 @@ pub(super) fn raise(set: &TaskSet, recurrence: &mut Recurrence<'_>, bounds: &mut
     }
 }
 
-fn is_heavy(task: &AnalysisTask) -> bool {
-    task.wcet > task.period / 2
-}
-
 /// Every segment that counts for the longest deadline, by the deadline from which on; `None` if there are too many.
 fn segments(tasks: &[AnalysisTask], bounds: &[u64]) -> Option<Vec<Segment>> {
     let longest = tasks.iter().map(|task| task.deadline).max().unwrap_or(0);
@@ -134,97 +124,34 @@ fn segments(tasks: &[AnalysisTask], bounds: &[u64]) -> Option<Vec<Segment>> {
     Some(segments)
 }
 
-impl<'a> Sweep<'a> {
-    fn new(set: &'a TaskSet, bounds: &'a [u64], heavy: &'a [usize], segments: &[Segment]) -> Self {
-        let tasks = set.tasks();
-        let ends = |segment: &Segment| [segment.from, segment.from + i128::from(tasks[segment.task].wcet)];
-        let light = (0..tasks.len()).filter(|&task| !is_heavy(&tasks[task]));
-        let mut light: Vec<(u64, usize)> = light.map(|task| (Self::reach(&tasks[task], bounds[task]), task)).collect();
-        light.sort_unstable_by(|a, b| b.cmp(a));
-        Sweep {
-            tasks,
-            cpus: set.cpus() as usize,
-            bounds,
-            heavy,
-            light,
-            tree: DemandTree::new(segments.iter().flat_map(ends).collect()),
-            open: Vec::new(),
-        }
-    }
-
-    /// With at most half a CPU, `W(R) <= U * (R + J) + C <= R / 2 + reach`.
-    fn reach(task: &AnalysisTask, bound: u64) -> u64 {
-        let carried = u128::from(bound - task.wcet) * u128::from(task.wcet);
-        task.wcet + carried.div_ceil(u128::from(task.period)) as u64
-    }
-
+impl Sweep<'_> {
     /// Goes on to `deadline`: adds what counts for it.
     fn advance(&mut self, deadline: u64, segments: &mut std::iter::Peekable<std::vec::IntoIter<Segment>>) {
-        self.open.extend(std::iter::from_fn(|| segments.next_if(|segment| segment.opens < deadline)));
-        let (tasks, tree) = (self.tasks, &mut self.tree);
-        self.open.retain(|segment| {
-            let is_full = segment.full <= deadline;
-            if is_full {
-                tree.add(segment.from, tasks[segment.task].wcet);
+        while let Some(segment) = segments.next_if(|segment| segment.opens < deadline) {
+            let (task, bound) = (segment.task, self.bounds[segment.task]);
+            if segment.opens == self.tasks[task].deadline - bound {
+                self.interferers.add(task, bound);
             }
-            !is_full
-        });
+            self.open.push(segment);
+        }
+        for segment in self.open.extract_if(.., |segment| segment.full <= deadline) {
+            self.full.add_ramp(segment.from, self.tasks[segment.task].wcet);
+        }
     }
 
     /// The least fixed point of task `k`, at whose deadline the sweep is; `Err` with a lower bound on it if that is not
     /// found soon.
     fn least(&self, k: usize) -> Result<Fixed, u64> {
-        let task = &self.tasks[k];
-        let mut response = self.bounds[k];
-        for _ in 0..STEPS_MAX {
-            let x = response - task.wcet + 1;
-            let next = self.least_over_present(k, response, x).ok_or(response)? + (task.wcet - 1);
-            if next == response {
-                return Ok(Fixed::At(response));
-            }
-            if next > task.deadline {
-                return Ok(Fixed::BeyondDeadline);
-            }
-            response = next;
-        }
-        Err(response)
-    }
-
-    /// The least `y >= x` with `sum_{i != k} min(A_i, y) <= m * y - 1` for the values `A_i` at `response`; `None` if too
-    /// many may be as large as y.
-    fn least_over_present(&self, k: usize, response: u64, x: u64) -> Option<u64> {
         let window = self.tasks[k].deadline;
-        let at = |task: usize| self.interference(task, window, response);
-        let mut large: Vec<u64> = self.heavy.iter().filter(|&&task| task != k).map(|&task| at(task)).collect();
-        let parts = |segment: &Segment| {
-            let executed = (i128::from(response) - segment.from).max(0) as u128;
-            executed.min(u128::from(window - segment.opens))
-        };
-        // The sum without the heavy tasks and k itself.
-        let mut rest = self.tree.sum(response) + self.open.iter().map(parts).sum::<u128>();
-        rest -= large.iter().map(|&value| u128::from(value)).sum::<u128>() + u128::from(at(k));
-        let mut light = self.light.iter().peekable();
-        loop {
-            let y = least_beside(rest, &mut large, self.cpus, x);
-            let mut is_larger = false;
-            // R / 2 + reach >= y: it might be bounded by y, or by less.
-            let exceeds = |reach: u64| u128::from(response) + 2 * u128::from(reach) >= 2 * u128::from(y);
-            while let Some(&&(_, task)) = light.peek().filter(|(reach, _)| exceeds(*reach)) {
-                light.next();
-                if task != k {
-                    let value = at(task);
-                    large.push(value);
-                    rest -= u128::from(value);
-                    is_larger |= value >= y;
-                }
-                if large.len() > 4 * self.cpus + 64 {
-                    return None;
-                }
-            }
-            if !is_larger {
-                return Some(y);
-            }
-        }
+        ascend(&self.tasks[k], self.bounds[k], |response, x| {
+            let parts = |segment: &Segment| {
+                let executed = (i128::from(response) - segment.from).max(0) as u128;
+                executed.min(u128::from(window - segment.opens))
+            };
+            let all = self.full.sum(response) + self.open.iter().map(parts).sum::<u128>();
+            let value = |task: usize| self.interference(task, window, response);
+            self.interferers.least(all, Some(k), value, response, x)
+        })
     }
 
     /// `min(W_i(response), Wd_i(window))`.
@@ -234,26 +161,6 @@ impl<'a> Sweep<'a> {
             |z: u64, late: u64| z / other.period * other.wcet + other.wcet.min((z % other.period).saturating_sub(late));
         executed(response + bound - other.wcet, 0).min(executed(window, other.deadline - bound))
     }
-}
-
-/// The least `y >= x` with `rest + sum min(v, y) <= m * y - 1` over `values`, which are sorted.
-///
-/// With c values capped by y and `rest` the sum of all others, `y = floor(rest / (m - c)) + 1`, if that reaches no capped
-/// value; fewer than m can be capped.
-pub(crate) fn least_beside(rest: u128, values: &mut [u64], cpus: usize, x: u64) -> u64 {
-    values.sort_unstable_by(|a, b| b.cmp(a));
-    let most = values.len().min(cpus - 1);
-    let mut rest = rest + values[most..].iter().map(|&value| u128::from(value)).sum::<u128>();
-    let mut least = values.get(cpus - 1).map_or(x, |&value| x.max(value + 1));
-    for capped in (0..=most).rev() {
-        let y = least.max((rest / (cpus - capped) as u128 + 1) as u64);
-        if capped == 0 || y <= values[capped - 1] {
-            return y;
-        }
-        least = least.max(values[capped - 1] + 1);
-        rest += u128::from(values[capped - 1]);
-    }
-    unreachable!("no value is capped in the last round")
 }
 
 #[cfg(test)]
