@@ -194,7 +194,7 @@ test-python: venv
 
 test-kill: $(STAMPS)/tools
 	cargo test -p laxity-graph --test kills -- --ignored --nocapture
-	cargo test -p laxity-graph -p laxity-gpu --lib simulation -- --ignored --nocapture
+	cargo test -p laxity-graph -p laxity-gpu -p laxity-sched --lib simulation -- --ignored --nocapture
 	cargo test -p laxity-gpu --test deaths --test misbehaviour -- --ignored --nocapture
 	cargo test -p laxity-sched --test deaths -- --ignored --nocapture
 	cargo test -p laxity-gpu --test bandwidth -- --ignored --nocapture

@@ -1,6 +1,6 @@
 //! What stands in the way of a proof, and by how much it must shrink.
 
-use laxity_analysis::check::{Options, check};
+use laxity_analysis::check::{Options, Report, TaskReport, check};
 use laxity_model::Workload;
 use serde::Serialize;
 
@@ -16,15 +16,23 @@ pub struct Bottleneck {
 }
 
 /// The tasks and nodes whose shrinking alone makes `workload` proven, the ones that need to shrink least first; empty if it
-/// is proven, or if none suffices alone.
+/// is proven, or if none suffices alone. Once `is_over`, only those that were found by then.
 ///
 /// By bisection: what shrinks delays no other job, so that what is proven stays proven.
-pub fn bottlenecks(workload: &Workload) -> Vec<Bottleneck> {
-    if is_proven(workload, 1_000, Part::All) {
+pub fn bottlenecks(workload: &Workload, is_over: impl Fn() -> bool) -> Vec<Bottleneck> {
+    let report = proof(workload);
+    if report.hard.is_schedulable() {
         return Vec::new();
     }
-    let mut found: Vec<Bottleneck> = parts(workload)
-        .into_iter()
+    // If all others are more work than there are CPUs, no proof is asked for. Rounding decides nothing: what is not an overload
+    // is asked about.
+    let utilization = |task: &TaskReport| task.wcet.0 as f64 / task.period.0 as f64;
+    let most = f64::from(workload.platform.cpus as u32) * (1.0 + 1e-9);
+    let spare = most - report.tasks.iter().map(utilization).sum::<f64>();
+    let parts = parts(workload).into_iter().zip(&report.tasks);
+    let alone = parts.filter(|(_, task)| spare + utilization(task) >= 0.0).map(|(part, _)| part);
+    let mut found: Vec<Bottleneck> = alone
+        .take_while(|_| !is_over())
         .filter_map(|(name, part)| Some(Bottleneck { name, permille: largest_below(workload, part)? }))
         .collect();
     found.sort_by(|a, b| b.permille.cmp(&a.permille).then_with(|| a.name.cmp(&b.name)));
@@ -65,8 +73,11 @@ fn largest_below(workload: &Workload, part: Part) -> Option<u64> {
 }
 
 fn is_proven(workload: &Workload, permille: u64, part: Part) -> bool {
-    let workload = scaled(workload, permille, part);
-    check(&workload, &workload.scheduler, &Options { scaling: false, ..Options::default() }).hard.is_schedulable()
+    proof(&scaled(workload, permille, part)).hard.is_schedulable()
+}
+
+fn proof(workload: &Workload) -> Report {
+    check(workload, &workload.scheduler, &Options { scaling: false, ..Options::default() })
 }
 
 #[cfg(test)]
@@ -82,11 +93,15 @@ mod tests {
         let task = |name: &str, wcet| Task::periodic(name, Nanos::from_millis(wcet), Nanos::from_millis(10));
         let mut workload = Workload::new("w", Platform::identical(1), vec![task("a", 6), task("b", 5)]);
         workload.scheduler = "P-EDF".parse::<Scheduler>().expect("a scheduler");
-        let found = bottlenecks(&workload);
+        let found = bottlenecks(&workload, || false);
         assert_eq!(found[0], Bottleneck { name: "a".to_owned(), permille: 833 });
         assert_eq!(found[1], Bottleneck { name: "b".to_owned(), permille: 800 });
         assert_eq!(growth(&workload), Some(909));
-        workload.tasks.pop();
-        assert_eq!(bottlenecks(&workload), [], "it is proven");
+        assert_eq!(bottlenecks(&workload, || true), [], "there is no time");
+        // Without c it is as much as before, and without any other it is too much.
+        workload.tasks.push(task("c", 10));
+        assert_eq!(bottlenecks(&workload, || false), [], "two of them are too much without the third");
+        workload.tasks.truncate(1);
+        assert_eq!(bottlenecks(&workload, || false), [], "it is proven");
     }
 }

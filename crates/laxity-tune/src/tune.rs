@@ -41,7 +41,7 @@ pub struct Tuned {
     pub changes: Vec<Effect>,
     /// By how many thousandths all execution times of the best may be multiplied before it is no longer proven.
     pub growth_permille: Option<u64>,
-    /// What alone may shrink so that the best is proven, if it is not.
+    /// What alone may shrink so that the best is proven, if it is not; as far as there was time to look.
     pub bottlenecks: Vec<Bottleneck>,
     /// The workload as the best configures it.
     #[serde(skip)]
@@ -111,7 +111,7 @@ pub fn tune(space: &Space, effort: &Effort, count: usize, host: &impl Host) -> T
         tried,
         changes,
         growth_permille: growth(&workload),
-        bottlenecks: bottlenecks(&workload),
+        bottlenecks: bottlenecks(&workload, || host.is_over(10)),
         own,
         best: all,
         workload,

@@ -154,7 +154,7 @@ fn what_cannot_be_is_bad_usage_and_says_the_way_out() {
 }
 
 #[test]
-fn two_busy_programs_on_one_cpu_get_their_budgets_in_each_period_and_never_more() {
+fn two_busy_programs_on_one_cpu_get_their_budgets_in_each_period_and_pay_back_what_they_had_too_much() {
     let Some((_alone, folder)) = place("exec-share") else { return };
     let cpu = laxity_sys::scheduling::usable_cpus().expect("Linux says").pop().expect("it runs somewhere").to_string();
     let start = |name, period, wcet| {
@@ -168,15 +168,24 @@ fn two_busy_programs_on_one_cpu_get_their_budgets_in_each_period_and_never_more(
         let first = after(folder.path(), name, 2);
         let used_before = cpu_time(first.pid).expect("it lives");
         let sure = task(folder.path(), name).expect("it lives").completed;
-        let now = after(folder.path(), name, first.completed + 20);
-        let used = cpu_time(first.pid).expect("it lives") - used_before;
-        // Budgets that were begun before the first reading, and those that were begun before the second. Where the machine
-        // takes this thread's CPU between a look and a reading, jobs complete in between.
-        let [least, most] = [now.completed.saturating_sub(sure + 1), now.completed - first.completed + 2];
-        // Other jobs may have completed between the look and the reading, each within its budget.
-        let later = task(folder.path(), name).expect("it lives").completed - now.completed;
-        assert!(used.0 >= least.saturating_sub(1) * wcet.0, "{name}: {least} jobs used no more than {used}");
-        assert!(used.0 <= (most + later) * wcet.0, "{name}: {most} budgets and {later} more, and used {used}");
+        // One that is stopped late had more than its budgets until the next one, which is shorter by that. So a reading between
+        // those two may be above, but what is not paid back would be found by all later ones.
+        let mut excess = Vec::new();
+        while excess.len() < 5 {
+            let now = after(folder.path(), name, first.completed + 20 * (1 + excess.len() as u64));
+            let used = cpu_time(first.pid).expect("it lives") - used_before;
+            // Budgets that were begun before the first reading, and those that were begun before the second. Where the machine
+            // takes this thread's CPU between a look and a reading, jobs complete in between.
+            let [least, most] = [now.completed.saturating_sub(sure + 1), now.completed - first.completed + 2];
+            // Other jobs may have completed between the look and the reading, each within its budget.
+            let later = task(folder.path(), name).expect("it lives").completed - now.completed;
+            assert!(used.0 >= least.saturating_sub(1) * wcet.0, "{name}: {least} jobs used no more than {used}");
+            match used.0.checked_sub((most + later) * wcet.0).filter(|&excess| excess > 0) {
+                Some(more) => excess.push(Nanos(more)),
+                None => break,
+            }
+        }
+        assert!(excess.len() < 5, "{name} used more than its budgets at each reading, by {excess:?}");
     }
 }
 
