@@ -33,16 +33,19 @@ impl<'a> Codec<'a> {
     }
 
     /// How many tasks there are.
+    #[inline]
     pub(in crate::lock) fn tasks(&self) -> usize {
         self.tasks
     }
 
     /// Whether values are replaced by numbers.
+    #[inline]
     pub(in crate::lock) fn is_loading(&self) -> bool {
         matches!(self.direction, Direction::Load { .. })
     }
 
     /// That the number passed last is not `expected`.
+    #[cold]
     pub(in crate::lock) fn damaged(&self, expected: &'static str) -> Damaged {
         let position = match &self.direction {
             Direction::Save(numbers) => numbers.len(),
@@ -52,6 +55,7 @@ impl<'a> Codec<'a> {
     }
 
     /// Fails unless `holds`, which a saved state does.
+    #[inline]
     pub(in crate::lock) fn expect(&self, holds: bool, expected: &'static str) -> Result<(), Damaged> {
         if holds || !self.is_loading() { Ok(()) } else { Err(self.damaged(expected)) }
     }
@@ -84,11 +88,13 @@ impl<'a> Codec<'a> {
     }
 
     /// How many things follow, at most `most`.
+    #[inline]
     pub(in crate::lock) fn count(&mut self, count: usize, most: usize) -> Result<usize, Damaged> {
         Ok(self.below(count as u64, (most as u64).saturating_add(1), "a possible count")? as usize)
     }
 
     /// At most `most` items, each passed by `item`; the list must support pushing at its end.
+    #[inline]
     pub(in crate::lock) fn list<T: Default, L: List<T>>(
         &mut self,
         list: &mut L,
@@ -108,11 +114,13 @@ impl<'a> Codec<'a> {
         list.items().try_for_each(|saved| item(self, saved))
     }
 
+    #[inline]
     pub(in crate::lock) fn task(&mut self, task: &mut TaskId) -> Result<(), Damaged> {
         task.0 = self.below(task.0.into(), self.tasks as u64, "a task")? as u32;
         Ok(())
     }
 
+    #[inline]
     pub(in crate::lock) fn optional_task(&mut self, task: &mut Option<TaskId>) -> Result<(), Damaged> {
         let number = task.map_or(0, |task| 1 + u64::from(task.0));
         let number = self.below(number, self.tasks as u64 + 1, "a task or none")?;
@@ -120,41 +128,49 @@ impl<'a> Codec<'a> {
         Ok(())
     }
 
+    #[inline]
     pub(in crate::lock) fn optional_gpu(&mut self, gpu: &mut Option<u16>) -> Result<(), Damaged> {
         let number = self.below(gpu.map_or(0, |gpu| 1 + u64::from(gpu)), 1 << 16 | 1, "a GPU or none")?;
         *gpu = number.checked_sub(1).map(|gpu| gpu as u16);
         Ok(())
     }
 
+    #[inline]
     pub(in crate::lock) fn u32(&mut self, value: &mut u32) -> Result<(), Damaged> {
         *value = self.below((*value).into(), 1 << 32, "a number of 32 bits")? as u32;
         Ok(())
     }
 
+    #[inline]
     pub(in crate::lock) fn nanos(&mut self, span: &mut Nanos) -> Result<(), Damaged> {
         self.number(&mut span.0)
     }
 
+    #[inline]
     pub(in crate::lock) fn instant(&mut self, instant: &mut Instant) -> Result<(), Damaged> {
         self.number(&mut instant.0)
     }
 
+    #[inline]
     pub(in crate::lock) fn lock(&mut self, lock: &mut LockId, locks: usize) -> Result<(), Damaged> {
         lock.0 = self.below(lock.0.into(), locks as u64, "a lock")? as u16;
         Ok(())
     }
 
+    #[inline]
     pub(in crate::lock) fn replica(&mut self, replica: &mut ReplicaId, replicas: usize) -> Result<(), Damaged> {
         replica.0 = self.below(replica.0.into(), replicas as u64, "a replica of the lock")? as u16;
         Ok(())
     }
 
+    #[inline]
     pub(in crate::lock) fn priority(&mut self, priority: &mut Priority) -> Result<(), Damaged> {
         self.task(&mut priority.task)?;
         self.number(&mut priority.major)?;
         self.u32(&mut priority.tie)
     }
 
+    #[inline]
     pub(in crate::lock) fn request(&mut self, request: &mut Request) -> Result<(), Damaged> {
         self.task(&mut request.task)?;
         self.nanos(&mut request.length)?;

@@ -1,6 +1,7 @@
 //! The states of the waiting disciplines.
 
 use laxity_model::{Nanos, TaskId};
+use smallvec::SmallVec;
 
 use super::{Codec, Damaged, Saved};
 use crate::cpu::Priority;
@@ -67,7 +68,7 @@ impl Requests {
         if !codec.is_loading() {
             return Ok(());
         }
-        let mut tasks: Vec<TaskId> = self.entries.iter().map(|entry| entry.priority.task).collect();
+        let mut tasks: SmallVec<[TaskId; 16]> = self.entries.iter().map(|entry| entry.priority.task).collect();
         tasks.sort_unstable();
         codec.expect(tasks.is_sorted_by(|a, b| a < b), "the end of requests of which each task has one")?;
         let is_queued = |donee| self.rank(donee).is_some_and(|rank| self.entries[rank].replica().is_some());
