@@ -216,6 +216,27 @@ fn resources_are_waited_for_by_their_protocols() {
     assert_eq!(waits(ResourceProtocol::PriorityCeiling, "G-RM"), [50, 40, 90]);
 }
 
+/// "b" alone asks for the second lock while it holds none: a holder of it may wait for the first one, so for "c", too. What is
+/// not nested with these is not waited for.
+#[test]
+fn a_lock_is_waited_for_together_with_those_that_it_is_nested_in() {
+    let held = |resource: usize, mut body: Vec<Step>, length: u64| {
+        body.insert(0, Step::Cpu(time(length)));
+        vec![Step::Cpu(time(100)), Step::Critical { resource, body }]
+    };
+    let inner = || Step::Critical { resource: 1, body: vec![Step::Cpu(time(5))] };
+    let tasks = vec![
+        task("a", 10_000, held(0, vec![inner()], 20)),
+        task("b", 10_000, held(1, vec![], 7)),
+        task("c", 10_000, held(0, vec![], 9)),
+        task("d", 10_000, held(2, vec![], 3)),
+        task("e", 10_000, held(2, vec![], 4)),
+    ];
+    let mut set = workload(2, 0, tasks);
+    (0..3).for_each(|_| resource(&mut set, ResourceProtocol::PriorityInheritance));
+    assert_eq!(terms(&set, Term::LockWaiting), [7 + 9, 25 + 9, 25 + 7, 4, 3]);
+}
+
 /// Every stage of paper 000's equations, summed.
 #[test]
 fn the_published_accounting_is_that_of_the_klmirqd_module() {
