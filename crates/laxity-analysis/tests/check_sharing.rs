@@ -216,8 +216,8 @@ fn resources_are_waited_for_by_their_protocols() {
     assert_eq!(waits(ResourceProtocol::PriorityCeiling, "G-RM"), [50, 40, 90]);
 }
 
-/// "b" alone asks for the second lock while it holds none: a holder of it may wait for the first one, so for "c", too. What is
-/// not nested with these is not waited for.
+/// "b" alone asks for the second lock while it holds none: a holder of it may wait for the first one, so for "c", too. No job
+/// waits for a lock that is not nested with its own.
 #[test]
 fn a_lock_is_waited_for_together_with_those_that_it_is_nested_in() {
     let held = |resource: usize, mut body: Vec<Step>, length: u64| {
