@@ -6,7 +6,7 @@
 //!      '----------------------- response time = the sum of the pieces -------'
 //! ```
 //!
-//! [`Explainer`] observes the one [replay](crate::replay) of the records: between two records the state does not change but
+//! [`Explainer`] observes the one replay of the records: between two records the state does not change but
 //! for overheads that end, and so each span between them has one cause. Some waits are explained only later: a suspended
 //! job whose operation then begins on an engine was waiting for that engine. Such pieces are drafts until the record that
 //! explains them.
