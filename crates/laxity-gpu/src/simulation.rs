@@ -208,7 +208,7 @@ fn a_seed_repeats_its_schedule_to_the_last_step() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "a quarter of a minute; make test-kill"]
 fn none_of_many_schedules_loses_a_grant_or_gives_a_lock_to_two() {
     schedules::play_all(1000..1140, 1_200_000, simulate);
 }

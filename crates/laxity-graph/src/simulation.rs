@@ -294,7 +294,7 @@ fn a_seed_repeats_its_schedule_to_the_last_step() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "a quarter of a minute; make test-kill"]
 fn none_of_many_schedules_loses_a_token_a_wake_up_or_a_claim() {
     schedules::play_all(2000..2300, 2_000_000, simulate);
 }

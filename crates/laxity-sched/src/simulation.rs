@@ -316,7 +316,7 @@ fn a_seed_repeats_its_schedule_to_the_last_step() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "half a minute; make test-kill"]
 fn none_of_many_schedules_leaves_a_thread_behind_or_gives_a_cpu_to_two_sections() {
     schedules::play_all(1000..1140, 2_000_000, simulate);
 }
