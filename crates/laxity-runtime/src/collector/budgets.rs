@@ -19,6 +19,7 @@ impl Collector {
             }
             JobStep::Priority(deadline) => {
                 let job = JobId { task: id, index: self.progress[task].current() };
+                self.postponed.insert(job);
                 sink.record(at, Event::Priority { job, level: self.since(Instant(deadline)).0, of: id });
             }
             _ => return false,
