@@ -31,8 +31,6 @@ pub struct GraphRecording {
 pub struct NodeLog {
     writer: Writer,
     index: u32,
-    /// Whether the scheduler ranks jobs by their deadlines.
-    by_deadline: bool,
 }
 
 impl GraphRecording {
@@ -61,7 +59,6 @@ impl GraphRecording {
             ));
         }
         let scheduler = Scheduler { rule: config.rule.model(), scope: Scope::Global, ..Scheduler::GLOBAL_EDF };
-        let by_deadline = scheduler.rule.goes_by_deadline();
         let nodes = spec.graph().nodes.len();
         let options = GraphOptions {
             graph: spec.graph().clone(),
@@ -77,7 +74,7 @@ impl GraphRecording {
         let workload = Workload::new(spec.graph().name.clone(), Platform::identical(1), Vec::new());
         let plan = LivePlan::of_graph(&workload, &options).map_err(|refusal| refusal.to_string())?;
         let (writers, readers): (Vec<_>, Vec<_>) = (0..plan.logs()).map(|_| log::log()).unzip();
-        let logs = writers.into_iter().map(|writer| NodeLog { writer, index: 0, by_deadline }).take(nodes).collect();
+        let logs = writers.into_iter().map(|writer| NodeLog { writer, index: 0 }).take(nodes).collect();
         Ok((GraphRecording { plan, readers, collector: None }, logs))
     }
 
@@ -109,10 +106,7 @@ impl NodeLog {
     pub fn ready(&mut self, index: u64, deadline: Instant) -> impl Watch + '_ {
         // Jobs of a trace have 32 bits.
         self.index = index as u32;
-        if self.by_deadline {
-            // The collector counts tokens anew, and is microseconds off.
-            self.writer.note(self.index, JobStep::Priority(deadline.0));
-        }
+        self.writer.note(self.index, JobStep::Priority(deadline.0));
         self.writer.decisions(self.index, Some(JobStep::Ready))
     }
 

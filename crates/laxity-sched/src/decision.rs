@@ -95,7 +95,8 @@ pub struct Carried {
     pub at: Instant,
     /// The task.
     pub task: TaskId,
-    /// The CPU of the cluster on which it runs from now on; `None`: it lost the CPU.
+    /// The CPU of the cluster on which it runs from now on; `None`: it lost the CPU, or left one where it may have run as
+    /// Linux had nothing else to do there.
     pub cpu: Option<CpuId>,
 }
 

@@ -13,7 +13,7 @@ use laxity_sys::mutex;
 use laxity_sys::segment::Format;
 
 /// What a segment must be to hold a system.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxsched", version: 4 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxsched", version: 5 };
 
 /// The longest name of a task, in bytes.
 pub const NAME_MAX: usize = 64;

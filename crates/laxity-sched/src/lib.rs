@@ -44,6 +44,8 @@ mod task;
 #[cfg(test)]
 mod conformance_tests;
 #[cfg(test)]
+mod entity_tests;
+#[cfg(test)]
 mod repair_tests;
 #[cfg(test)]
 mod simulation;

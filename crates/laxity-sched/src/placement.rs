@@ -4,6 +4,7 @@
 //! urgent     (base + 2)    waits for its next job, or handles an event
 //! running    (base + 1)    linked: on its CPU
 //! waiting    (base)        ready without a CPU: Linux runs it where a linked thread waits for something unknown
+//! held       (base)        must not run, as an interrupt thread that works for it goes first: sleeps from its next event on
 //! throttled  (SCHED_OTHER) has no budget left and does not know it: below all real-time threads
 //! ```
 //!
@@ -18,17 +19,20 @@ use std::sync::atomic::Ordering;
 
 use laxity_membership::MEMBERS_MAX;
 use laxity_model::{CpuId, TaskId};
+use laxity_sys::clock;
 use laxity_sys::cpu_mask::CpuMask;
 use laxity_sys::scheduling::Attributes;
 
 use crate::config::Carry;
 use crate::shared::Shared;
-use crate::step;
+use crate::step::{self, Sleep};
+use crate::task::LOOK_AGAIN;
 
 /// How urgent a thread is for Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
     Throttled,
+    Held,
     Waiting,
     Running,
     Urgent,
@@ -51,8 +55,9 @@ impl Placement {
     pub fn of_word(word: u64) -> Placement {
         let class = match word & 0xff {
             0 => Class::Throttled,
-            2 => Class::Running,
-            3 => Class::Urgent,
+            1 => Class::Held,
+            3 => Class::Running,
+            4 => Class::Urgent,
             _ => Class::Waiting,
         };
         Placement { class, cpu: (word >> 8).checked_sub(1).map(|cpu| CpuId(cpu as u16)) }
@@ -91,37 +96,61 @@ impl Shared {
         }
         let is_pinned = self.config.carry == Carry::PriorityAndCpu;
         let moves = before.is_none_or(|before| is_pinned && before.cpu != demand.cpu);
-        // A thread that loses its CPU gives way first; one that gets a CPU goes there first.
-        let lowers = before.is_some_and(|before| before.class > demand.class);
-        if lowers {
+        // A thread that loses its CPU gives way first; one that gets a CPU goes there first. If an urgent one gave way before,
+        // it would wait on the CPU that it comes from for the thread that is linked there.
+        let gives_way = before.is_some_and(|before| before.class > demand.class) && demand.class != Class::Running;
+        if gives_way {
             step::give_attributes(self.attributes_for(thread, demand.class)?, thread)?;
         }
         if moves {
             step::give_cpus(&self.cpus(cluster, demand.cpu.filter(|_| is_pinned)), thread)?;
         }
-        if !lowers && before.is_none_or(|before| before.class != demand.class) {
+        if !gives_way && before.is_none_or(|before| before.class != demand.class) {
             step::give_attributes(self.attributes_for(thread, demand.class)?, thread)?;
         }
         Ok(())
     }
 
     /// Has Linux schedule the calling thread, that of `task`, as demanded, however often that changes meanwhile. `placed`
-    /// is how it is placed if no other thread placed it since the count that goes with it.
+    /// is how it is placed if no other thread placed it since the count that goes with it. A held one sleeps here until it is
+    /// held no longer.
     pub fn settle(&self, task: TaskId, placed: &mut Placed) {
         let words = self.task(task);
         let (cluster, thread) = (self.number(words.cluster) as usize, self.scheduled_thread(task));
         loop {
-            let demand = Placement::of_word(self.demand(task).load(Ordering::SeqCst));
+            let demand = self.demanded(task);
             step::point();
             let carried = self.carried(task).load(Ordering::SeqCst);
             let before = Some(placed.as_of).filter(|_| placed.carried == carried);
             if before == Some(demand) {
-                return;
+                if demand.class != Class::Held {
+                    return;
+                }
+                self.sleep_until(task, |class| class != Class::Held);
+                continue;
             }
             let outcome = self.place(cluster, thread, before, demand);
             self.note_refusal(task, outcome);
             *placed = Placed { as_of: demand, carried };
         }
+    }
+
+    /// How the thread of `task` is to be placed.
+    pub fn demanded(&self, task: TaskId) -> Placement {
+        Placement::of_word(self.demand(task).load(Ordering::SeqCst))
+    }
+
+    /// The calling thread, that of `task`, sleeps until another one demanded a class of it that `suffices`, or perhaps less
+    /// long.
+    pub fn sleep_until(&self, task: TaskId, suffices: impl Fn(Class) -> bool) {
+        let gate = self.gate(task);
+        gate.store(1, Ordering::SeqCst);
+        step::point();
+        // The thread that demands it says so first, and opens the gate then.
+        while !suffices(self.demanded(task).class) && gate.load(Ordering::SeqCst) == 1 {
+            step::sleep(task, Sleep::Gate, gate, 1, clock::now().saturating_add(LOOK_AGAIN));
+        }
+        gate.store(0, Ordering::SeqCst);
     }
 
     /// Has Linux schedule the calling thread, that of `task`, so that no task preempts it: an event happens to it.
@@ -190,4 +219,43 @@ pub(crate) struct Placed {
     pub as_of: Placement,
     /// How often others had placed it then.
     pub carried: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_sys::scheduling::current_thread;
+    use laxity_testing::TestRegistry;
+    use laxity_testing::simulation::{Pause, Simulation};
+
+    use super::*;
+    use crate::step::linux;
+    use crate::{Config, Registry, Rule};
+
+    /// What Linux is told of a thread that handled an event on the first CPU and is to be at `class` on the second one.
+    fn told(class: Class) {
+        let registry: TestRegistry<Registry> = TestRegistry::new(&format!("placement-{class:?}"));
+        let system = registry.create("s", &Config::new(Rule::Edf, vec![vec![0, 1]])).expect("a new name");
+        let shared = system.shared().clone();
+        let mut simulation = Simulation::new(1, 0, 1, Box::new(|_| {}));
+        simulation.start(move |_| {
+            let on = |class, cpu| Placement { class, cpu: Some(CpuId(cpu)) };
+            shared.place(0, current_thread(), None, on(Class::Urgent, 0)).expect("nothing is refused");
+            shared.place(0, current_thread(), Some(on(Class::Urgent, 0)), on(class, 1)).expect("nothing is refused");
+            let between = linux::placements()[2].clone();
+            let (is_urgent, is_there) = (between.0 == Some(shared.attributes(Class::Urgent)), between.1 == [1]);
+            assert_eq!((is_urgent, is_there), if class == Class::Running { (true, true) } else { (false, false) });
+            assert_eq!(linux::placed(), (Some(shared.attributes(class)), vec![1]));
+        });
+        while simulation.go_on() == Pause::Event {}
+    }
+
+    #[test]
+    fn a_thread_goes_to_the_cpu_that_it_gets_before_it_gives_way() {
+        told(Class::Running);
+    }
+
+    #[test]
+    fn a_thread_that_gets_no_cpu_gives_way_before_it_goes() {
+        told(Class::Waiting);
+    }
 }

@@ -11,13 +11,11 @@
 
 use std::sync::atomic::Ordering;
 
-use laxity_sys::clock;
-
 use crate::decision::{Decision, Watch};
-use crate::placement::{Class, Placement};
+use crate::placement::Class;
 use crate::state_lock::StateError;
-use crate::step::{self, Sleep};
-use crate::task::{LOOK_AGAIN, Phase, Task, TaskError};
+use crate::step;
+use crate::task::{Phase, Task, TaskError};
 
 impl Task {
     /// No other task gets this thread's CPU until [`Task::leave_section`]. Waits for a CPU first, if another task just
@@ -43,7 +41,7 @@ impl Task {
             // Either we see that the CPU is being taken, or the thread that takes it sees the section.
             let is_being_taken = shared.is_due(self.id).load(Ordering::SeqCst) != 0;
             step::point();
-            let has_cpu = || Placement::of_word(shared.demand(self.id).load(Ordering::SeqCst)).class == Class::Running;
+            let has_cpu = || shared.demanded(self.id).class == Class::Running;
             let has = if is_being_taken { self.has_cpu_at_last(has_cpu) } else { Ok(has_cpu()) };
             if let Ok(true) = has {
                 return Ok(());
@@ -51,14 +49,7 @@ impl Task {
             sections.store(0, Ordering::SeqCst);
             has?;
             step::point();
-            let gate = shared.gate(self.id);
-            gate.store(1, Ordering::SeqCst);
-            step::point();
-            // The thread that gives us a CPU says so first, and opens the gate then.
-            while !has_cpu() && gate.load(Ordering::SeqCst) == 1 {
-                step::sleep(self.id, Sleep::Gate, gate, 1, clock::now().saturating_add(LOOK_AGAIN));
-            }
-            gate.store(0, Ordering::SeqCst);
+            shared.sleep_until(self.id, |class| class == Class::Running);
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Shared {
     /// For each task the number of its thread, if that is one of this process; else 0.
     pub own_threads: Vec<AtomicU32>,
     /// By [`Class`](crate::placement::Class).
-    pub attributes_of_classes: [Attributes; 4],
+    pub attributes_of_classes: [Attributes; 5],
 }
 
 impl Shared {
@@ -36,7 +36,7 @@ impl Shared {
         let caches = caches.map(Mutex::new).collect();
         let [waiting, running, urgent] =
             [0, 1, 2].map(|class| Attributes::fifo_not_inherited(config.base_priority + class));
-        let attributes_of_classes = [Attributes::ordinary_not_inherited(), waiting, running, urgent];
+        let attributes_of_classes = [Attributes::ordinary_not_inherited(), waiting, waiting, running, urgent];
         let own_threads = (0..config.tasks).map(|_| AtomicU32::new(0)).collect();
         let locks = Mutex::new(LocksCache::new(&config));
         let memory = Memory { segment, layout, name, config };

@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use laxity_model::{EngineOrder, Instant, LockId, Nanos};
+use laxity_model::{EngineOrder, Instant, LockId, Nanos, TaskId};
 use laxity_policy::cpu::CpuPolicy;
 use laxity_policy::lock;
 use laxity_testing::simulation::{Pause, Played, Simulation};
@@ -20,7 +20,7 @@ use crate::delegate::Delegate;
 use crate::placement::Placement;
 use crate::shared::Shared;
 use crate::step::{self, linux};
-use crate::{Config, Job, LockRequest, Parameters, Registry, Rule, System, Task};
+use crate::{Config, Job, LockRequest, Parameters, Registry, Rule, Service, System, Task, Urgency};
 
 /// Jobs of each process.
 const JOBS: u64 = 5;
@@ -109,6 +109,10 @@ impl Member {
                 drop(task);
                 task = self.begin();
             }
+            if self.random.below(4) == 0 {
+                self.serve(&task, index);
+                continue;
+            }
             let release = START.saturating_add(Nanos::from_millis(self.random.below(50)));
             let deadline = release.saturating_add(Nanos::from_millis(1 + self.random.below(50)));
             task.release(Job { index, release, deadline }).expect("it has no job");
@@ -119,6 +123,16 @@ impl Member {
             self.await_placement(&task);
         }
         self.custody.is_over.store(true, Ordering::SeqCst);
+    }
+
+    /// The thread works for another task, or for none, which sleeps from its next event on until that is done.
+    fn serve(&mut self, task: &Task, index: u64) {
+        // Tasks have the lowest numbers that are free.
+        let owner = Some(TaskId(self.random.below(4) as u32)).filter(|&owner| owner != task.id());
+        task.serve(index, Service { owner, urgency: Urgency::Owner }, &mut ()).expect("it has no job");
+        (0..self.random.below(60)).for_each(|_| step::point());
+        task.complete().expect("it serves");
+        self.await_placement(task);
     }
 
     fn act(&mut self, task: &Task) {

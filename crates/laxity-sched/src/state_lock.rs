@@ -237,21 +237,26 @@ impl<'a> ClusterGuard<'a> {
                 let before = Placement::of_word(self.shared.demand(task).load(Ordering::Relaxed));
                 on(Class::Urgent, before.cpu)
             }
-            Standing::Linked(_) | Standing::Ready | Standing::Held => match self.placed_on(task) {
+            standing @ (Standing::Linked(_) | Standing::Ready | Standing::Held) => match self.placed_on(task) {
                 Some(cpu) => on(Class::Running, Some(cpu)),
-                None => on(Class::Waiting, self.only_cpu().or_else(|| self.cpu_of_entity(task))),
+                None => {
+                    let class = if standing == Standing::Held { Class::Held } else { Class::Waiting };
+                    on(class, self.only_cpu().or_else(|| self.cpu_of_entity(task)))
+                }
             },
         }
     }
 
     /// The CPU of a task and the interrupt threads that work for it, if that is what `task` is one of: they keep to one
-    /// while they wait, as they must not run side by side.
+    /// while they wait, as they must not run side by side. It is that of the thread that goes first, or that which it had: a
+    /// thread that executes moves only when the CPU where it is has taken note, and all others wait for that.
     fn cpu_of_entity(&self, task: TaskId) -> Option<CpuId> {
         let policy = &self.cache.policy;
         let owner = policy.owner(task).unwrap_or(task);
         let occupant = policy.occupant(owner)?;
         let is_held = |task| policy.standing(task).0 == Standing::Held;
-        (is_held(task) || is_held(owner)).then(|| self.placed_on(occupant).unwrap_or(CpuId(0)))
+        let had = || Placement::of_word(self.shared.demand(occupant).load(Ordering::Relaxed)).cpu;
+        (is_held(task) || is_held(owner)).then(|| self.placed_on(occupant).or_else(had).unwrap_or(CpuId(0)))
     }
 
     /// Decides, publishes, has Linux do what follows, and unlocks the state. The thread of `caller` is the calling one,
@@ -320,7 +325,9 @@ impl<'a> ClusterGuard<'a> {
                 continue;
             }
             self.shared.carry(task, Some(before), demand);
-            if demand.class == Class::Running || before.class == Class::Running {
+            // A thread without a CPU, too: it may have run where Linux had nothing else to do.
+            let moves = demand.cpu.is_some() && demand.cpu != before.cpu;
+            if demand.class == Class::Running || before.class == Class::Running || moves {
                 let cpu = demand.cpu.filter(|_| demand.class == Class::Running);
                 self.decision.carried.push(Carried { at: clock::now(), task, cpu });
             }
@@ -332,9 +339,9 @@ impl<'a> ClusterGuard<'a> {
         }
     }
 
-    /// Lets the thread of `task` go on if it waits for its CPU and has it now.
+    /// Lets the thread of `task` look if it sleeps until it has its CPU, or is not held.
     fn open_gate(&self, task: TaskId, demand: Placement) {
-        if demand.class != Class::Running {
+        if demand.class == Class::Held {
             return;
         }
         step::point();

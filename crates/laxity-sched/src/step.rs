@@ -98,15 +98,26 @@ pub(crate) mod linux {
     /// Attributes and CPUs.
     pub type Placed = (Option<Attributes>, Vec<usize>);
 
-    static THREADS: Mutex<BTreeMap<u32, Placed>> = Mutex::new(BTreeMap::new());
+    /// Of each thread, what it was told, one after the other.
+    static THREADS: Mutex<BTreeMap<u32, Vec<Placed>>> = Mutex::new(BTreeMap::new());
 
     pub fn change(thread: u32, change: impl FnOnce(&mut Placed)) {
         let thread = if thread == 0 { current_thread() } else { thread };
-        change(THREADS.lock().unwrap_or_else(PoisonError::into_inner).entry(thread).or_default());
+        let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = threads.entry(thread).or_default();
+        let mut placed = told.last().cloned().unwrap_or_default();
+        change(&mut placed);
+        told.push(placed);
     }
 
     /// How the calling thread is scheduled.
     pub fn placed() -> Placed {
+        let threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.get(&current_thread()).and_then(|told| told.last().cloned()).unwrap_or_default()
+    }
+
+    /// How the calling thread was scheduled, one way after the other.
+    pub fn placements() -> Vec<Placed> {
         THREADS.lock().unwrap_or_else(PoisonError::into_inner).get(&current_thread()).cloned().unwrap_or_default()
     }
 }

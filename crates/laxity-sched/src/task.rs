@@ -12,7 +12,6 @@ use std::io;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use laxity_model::{Instant, Nanos, ServerKind, TaskId};
 use laxity_policy::cpu::{Event, Standing};
@@ -21,7 +20,7 @@ use laxity_sys::clock;
 use crate::config::Rule;
 use crate::decision::{Decision, Watch};
 use crate::locks::{LocksGuard, Outcome};
-use crate::placement::{Class, Placed, Placement};
+use crate::placement::{Class, Placed};
 use crate::registration::Registration;
 use crate::served::Served;
 use crate::shared::Shared;
@@ -350,7 +349,7 @@ impl Task {
 
     /// Whether the job is linked: it has a CPU.
     pub fn is_linked(&self) -> bool {
-        Placement::of_word(self.shared().demand(self.id).load(Ordering::Relaxed)).class == Class::Running
+        self.shared().demanded(self.id).class == Class::Running
     }
 
     pub(crate) fn expect(

@@ -131,9 +131,10 @@ fn every_verb_takes_every_example() {
 }
 
 /// Nodes on both GPUs are due at the same time, so that their order hangs on nanoseconds: an interrupt thread must be ranked in
-/// the trace exactly as the node is that lends it its priority. One run in six showed when it was not.
+/// the trace exactly as the node is that lends it its priority. One run in six showed when it was not. And an owner that goes on
+/// while its interrupt thread works must not run beside it: one run in fifty showed when it did.
 #[test]
-fn interrupt_threads_are_ranked_as_their_owners_in_every_run() {
+fn interrupt_threads_are_ranked_as_their_owners_and_never_beside_them_in_every_run() {
     let (_alone, obstacle) = verb::obstacle();
     if let Some(reason) = obstacle {
         return laxity_testing::skip(format!("live runs: {reason}"));
@@ -142,9 +143,8 @@ fn interrupt_threads_are_ranked_as_their_owners_in_every_run() {
     let recorded = folder("ranked").join("live.lxt").to_string_lossy().into_owned();
     for run in 0..20 {
         assert!(matches!(verb::run(&file.to_string_lossy(), &recorded), Answer::Done), "run {run}");
-        // Of the policy alone: an owner that has lost its CPU may still be there for some microseconds.
-        let found = format!("{:?}", verb::trace_check(&recorded));
-        assert!(!found.contains("no   follows"), "run {run}: {found}");
+        let found = verb::trace_check(&recorded);
+        assert!(matches!(found, Answer::Done), "run {run}: {found:?}");
     }
 }
 

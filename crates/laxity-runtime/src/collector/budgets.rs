@@ -17,9 +17,10 @@ impl Collector {
                 let (budget, deadline) = (Nanos(self.amounts[task]), self.since(Instant(deadline)));
                 sink.record(at, Event::Replenish { task: id, budget, deadline });
             }
+            // By another rule it says nothing about priorities.
+            JobStep::Priority(_) if !self.by_deadline => {}
             JobStep::Priority(deadline) => {
                 let job = JobId { task: id, index: self.progress[task].current() };
-                self.postponed.insert(job);
                 sink.record(at, Event::Priority { job, level: self.since(Instant(deadline)).0, of: id });
             }
             _ => return false,

@@ -59,11 +59,6 @@ impl Graphs {
         self.follow(graph, record);
     }
 
-    /// Whether `task` is a node.
-    pub fn is_node(&self, task: usize) -> bool {
-        self.nodes.get(task).copied().flatten().is_some()
-    }
-
     /// The time of a job of `task` has come; answers whether that is a node, whose release this sees to.
     pub fn arrive(&mut self, task: usize, now: Instant, record: &mut impl FnMut(trace::Event)) -> bool {
         let Some(NodeId { graph, node }) = self.nodes.get(task).copied().flatten() else { return false };

@@ -9,7 +9,7 @@ mod progress;
 mod regulation;
 mod told;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
 
 use laxity_model::{CpuId, Instant, JobId, LockId, Nanos, OverheadKind, TaskId};
@@ -52,8 +52,6 @@ pub(crate) struct Collector {
     gpus: Gpus,
     /// When the jobs are due that were released and are not complete.
     deadlines: BTreeMap<JobId, Instant>,
-    /// Those of them that are ranked by the deadlines of their budgets.
-    postponed: BTreeSet<JobId>,
     /// For each CPU of the workload its number in Linux.
     linux: Vec<usize>,
     /// The CPUs of each cluster, and the cluster of each task.
@@ -146,7 +144,6 @@ impl Collector {
             latest: LatestValues::new(&plan.latest, count),
             gpus: Gpus::new(gpus, &streams),
             deadlines: BTreeMap::new(),
-            postponed: BTreeSet::new(),
             linux,
             last_seen: vec![(CpuId(0), 0); count],
             progress: vec![Progress::default(); count],
@@ -444,7 +441,6 @@ impl Collector {
         let (at, task) = (self.reached, job.task.index());
         self.completed += u64::from(task < self.tasks);
         self.deadlines.remove(&job);
-        self.postponed.remove(&job);
         let deadlines = &mut self.deadlines;
         let mut record = |event| {
             if let Event::Release { job, deadline } = event {
@@ -469,7 +465,6 @@ impl Collector {
     fn end(&mut self, job: JobId, cpu: CpuId, sink: &mut impl Sink) {
         let at = self.reached;
         self.deadlines.remove(&job);
-        self.postponed.remove(&job);
         self.sources[job.task.index()].releases = None;
         self.occupancy.leave(job, cpu, Event::Complete { cpu, job }, &mut |event| sink.record(at, event));
     }

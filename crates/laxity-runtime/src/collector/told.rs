@@ -33,12 +33,7 @@ impl Collector {
             JobStep::Prioritized(task, (level, tie)) => {
                 let is_of_none = level == ABOVE_ALL || level >= BELOW_ALL;
                 let of = if is_of_none { task } else { TaskId(tie) };
-                let lent = if is_of_none { None } else { self.ranked_by(of) };
-                record(Event::Priority {
-                    job: self.current(task),
-                    level: lent.unwrap_or_else(|| self.level(level)),
-                    of,
-                });
+                record(Event::Priority { job: self.current(task), level: self.level(level), of });
             }
             JobStep::Waits(task) => {
                 let (job, cpu) = (self.current(task), here);
@@ -57,15 +52,6 @@ impl Collector {
 
     fn cpu_of_cluster(&self, task: TaskId, cpu: CpuId) -> CpuId {
         self.clusters[self.cluster_of[task.index()]][cpu.index()]
-    }
-
-    /// The deadline of the job of `task` in the trace, if it is a node's that is ranked by it. Its scheduler had another one: its
-    /// tokens were there some microseconds after the completion that the trace releases it at. A thread that it lends its priority to
-    /// must be ranked as it is itself.
-    fn ranked_by(&self, task: TaskId) -> Option<u64> {
-        let job = self.current(task);
-        let is_ranked = self.by_deadline && self.graphs.is_node(task.index()) && !self.postponed.contains(&job);
-        self.deadlines.get(&job).filter(|_| is_ranked).map(|deadline| deadline.0)
     }
 
     /// As traces have it: deadlines count from the start.

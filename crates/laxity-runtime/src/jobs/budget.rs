@@ -43,14 +43,10 @@ impl Jobs {
             self.budget.iter_mut().for_each(|budget| budget.replenish(until));
         }
         self.note_budgets();
-        let ranked = self.budget.as_mut().map_or(deadline, |budget| {
+        Ok(self.budget.as_mut().map_or(deadline, |budget| {
             budget.take_postponed();
             budget.ranked(deadline)
-        });
-        if ranked != deadline && self.scheduled.is_some() {
-            self.note(JobStep::Priority(ranked.0));
-        }
-        Ok(ranked)
+        }))
     }
 
     /// Uses the CPU for `span`, as far as there is budget; waits for more where that is exhausted.

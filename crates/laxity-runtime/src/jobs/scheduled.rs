@@ -22,7 +22,10 @@ impl Jobs {
         if self.plan.handles.is_some() && self.budget.is_some() {
             self.note(JobStep::Released(deadline.0));
         }
-        let deadline = self.begin_budget(release, deadline)?;
+        let ranked = self.begin_budget(release, deadline)?;
+        if self.scheduled.is_some() && (ranked != deadline || self.plan.trigger.node().is_some()) {
+            self.note(JobStep::Priority(ranked.0));
+        }
         let Some(task) = &self.scheduled else {
             self.note(JobStep::Begin);
             return Ok(());
@@ -34,7 +37,7 @@ impl Jobs {
             self.note(JobStep::Executes);
             return Ok(());
         }
-        let job = Job { index: index.into(), release, deadline };
+        let job = Job { index: index.into(), release, deadline: ranked };
         let mut watch = self.log.decisions(index, Some(JobStep::Ready));
         task.release_watched(job, &mut watch).map_err(JobError::from)?;
         self.note(JobStep::Executes);

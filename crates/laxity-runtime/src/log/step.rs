@@ -52,7 +52,9 @@ pub(crate) enum JobStep {
     Amount(u64),
     /// with that deadline.
     Replenish(u64),
-    /// The job of the task that is not complete has that deadline for Laxity's scheduler.
+    /// The job of the task that is not complete has that deadline for Laxity's scheduler. It may be another one than follows
+    /// from the job's release in the trace: a node's job is released there as its producers complete, and its thread knows of
+    /// that some microseconds later.
     Priority(u64),
     /// The thread, which handles interrupts, has one to handle.
     Serves,

@@ -1,6 +1,8 @@
 //! Laxity's scheduler, where this user may have `SCHED_FIFO`: its live traces follow the policy as simulated ones do, with no
 //! tolerance, and its links come in the simulated order.
 
+use std::collections::BTreeMap;
+
 use laxity_model::{Instant, JobId, Nanos, Workload};
 use laxity_runtime::{LinuxScheduler, LivePlan, Options};
 use laxity_testing::skip;
@@ -164,6 +166,18 @@ deadline = "30 ms"
     ));
     let Some(records) = followed(&workload, ms(300)) else { return };
     assert!(completions(&records).len() >= 3 * 30, "{}", completions(&records).len());
+    // The thread of a node counts from when it knows of the tokens, the trace from when they were produced: the trace says by
+    // which deadline the scheduler ranked the job, before that has to do with any other job.
+    let mut deadlines = BTreeMap::new();
+    let mut ranked = BTreeMap::new();
+    for record in &records {
+        match record.event {
+            Event::Release { job, deadline } => drop(deadlines.insert(job, deadline)),
+            Event::Priority { job, level, of } if of == job.task => drop(ranked.insert(job, Instant(level))),
+            Event::Ready { job, .. } => assert!(ranked[&job] >= deadlines[&job], "{job}: {ranked:?} {deadlines:?}"),
+            _ => {}
+        }
+    }
 }
 
 /// On one CPU under EDF, in ms:
