@@ -23,7 +23,7 @@ use crate::config::{self, Config};
 use crate::owner_word::REPLICAS;
 
 /// What a segment must be to hold an arbitration.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 11 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 12 };
 
 /// The longest name of a client, in bytes.
 pub const NAME_MAX: usize = 64;
@@ -128,9 +128,8 @@ pub(crate) struct ClientWords {
     pub word: usize,
     /// The lock that it requested last: 32 bits.
     pub wanted: usize,
-    /// Its last request for a token: the length (64 bits), and the GPU and one more (32 bits).
-    pub length: usize,
-    pub only: usize,
+    /// Its last request for a token: the length, and the GPU and one more, or 0 for any; two words of 64 bits.
+    pub request: usize,
     /// The level of its [`Base`](crate::Base) priority from its next request on: 64 bits.
     pub base: usize,
     /// The budget with which it holds the bandwidth lock, if it does: 64 bits.
@@ -245,8 +244,7 @@ impl Layout {
             liveness: start,
             word: hot,
             wanted: hot + 4,
-            length: hot + 8,
-            only: hot + 16,
+            request: hot + 8,
             base: hot + 24,
             budget: hot + 32,
             member: cold,

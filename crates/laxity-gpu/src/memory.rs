@@ -1,5 +1,6 @@
 //! The words of an arbitration in shared memory, without its state.
 
+use std::iter;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use laxity_model::{LockId, Nanos, ReplicaId, TaskId};
@@ -129,18 +130,17 @@ impl Memory {
         if lock != TOKEN {
             return (Nanos::ZERO, None);
         }
-        let words = self.client(task);
-        let length = self.segment.u64(words.length).load(Ordering::Relaxed);
-        let only = self.number(words.only);
-        (Nanos(length), only.checked_sub(1).map(|gpu| gpu as u16))
+        let words = self.segment.u64s(self.client(task).request, 2);
+        let only = words[1].load(Ordering::Relaxed);
+        (Nanos(words[0].load(Ordering::Relaxed)), only.checked_sub(1).map(|gpu| gpu as u16))
     }
 
     /// Publishes the length and the GPU of the token that `task` is about to request.
     #[inline]
     pub fn publish_request(&self, task: TaskId, length: Nanos, only: Option<u16>) {
-        let words = self.client(task);
-        self.segment.u64(words.length).store(length.0, Ordering::Relaxed);
-        self.segment.u32(words.only).store(only.map_or(0, |gpu| 1 + u32::from(gpu)), Ordering::Relaxed);
+        let words = self.segment.u64s(self.client(task).request, 2);
+        words[0].store(length.0, Ordering::Relaxed);
+        words[1].store(only.map_or(0, |gpu| 1 + u64::from(gpu)), Ordering::Relaxed);
     }
 
     /// The base priority that `task` published. The arbiter learns it with the next request, before which it affects no
@@ -180,15 +180,23 @@ impl Memory {
     /// decides.
     #[inline]
     pub fn take(&self, task: TaskId, lock: LockId, only: Option<u16>) -> Option<ReplicaId> {
-        let Lock { replicas, gpus, .. } = self.lock(lock);
+        let Lock { replicas, gpus, has_waiter_slot, .. } = self.lock(lock);
+        let start = self.layout.owners(lock);
+        // Most requests leave nothing to choose, or the choice among all that the first word has.
+        let Some(gpu) = only.map(usize::from).filter(|_| !has_waiter_slot) else {
+            let word = self.segment.u64(start);
+            let taken = match has_waiter_slot {
+                true => owner_word::take(word, task, iter::once(0)),
+                false => owner_word::take(word, task, 0..REPLICAS.min(replicas.into())),
+            };
+            return taken.map(|taken| ReplicaId(taken as u16));
+        };
         // Replica `r` belongs to GPU `r % gpus`: the first one of GPU x is x.
-        let (first, step) = only.map_or((0, 1), |gpu| (usize::from(gpu), usize::from(gpus)));
-        let word = first / REPLICAS;
-        let start = word * REPLICAS;
-        let end = REPLICAS.min(usize::from(replicas) - start);
-        let word = self.segment.u64(self.layout.owners(lock) + 8 * word);
-        let taken = owner_word::take(word, task, (first - start..end).step_by(step))?;
-        Some(ReplicaId((start + taken) as u16))
+        let (word, first) = (gpu / REPLICAS, gpu % REPLICAS);
+        let end = REPLICAS.min(usize::from(replicas) - word * REPLICAS);
+        let positions = (first..end).step_by(gpus.into());
+        let taken = owner_word::take(self.segment.u64(start + 8 * word), task, positions)?;
+        Some(ReplicaId((word * REPLICAS + taken) as u16))
     }
 
     /// Releases `replica` without the arbiter if `lock` is open, and hands it over to the waiter in the lock's slot.

@@ -75,6 +75,7 @@ impl<'a> Token<'a> {
     ///
     /// # Errors
     /// [`LockError`].
+    #[inline]
     pub fn execute_engine(&self) -> Result<EngineLock<'_>, LockError> {
         self.engine(Engine::Execution, Instant::NEVER)
     }
@@ -83,6 +84,7 @@ impl<'a> Token<'a> {
     ///
     /// # Errors
     /// [`LockError`].
+    #[inline]
     pub fn copy_engine(&self, direction: CopyDirection) -> Result<EngineLock<'_>, LockError> {
         self.engine(self.client.shared().config.copy_engine(direction), Instant::NEVER)
     }
@@ -91,6 +93,7 @@ impl<'a> Token<'a> {
     ///
     /// # Errors
     /// [`LockError`].
+    #[inline]
     pub fn engine(&self, engine: Engine, deadline: Instant) -> Result<EngineLock<'_>, LockError> {
         self.engine_of(self.gpu(), engine, deadline, None)
     }
@@ -155,6 +158,8 @@ impl<'a> Token<'a> {
         self.client
     }
 
+    // Inlined, as all of this is for a token: an engine is locked for every operation.
+    #[inline]
     fn engine_of(
         &self,
         gpu: u16,
@@ -243,6 +248,7 @@ impl Drop for Token<'_> {
 }
 
 impl Drop for EngineLock<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.client.release(self.lock, ReplicaId(0));
     }
