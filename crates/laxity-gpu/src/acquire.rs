@@ -41,7 +41,7 @@ impl Client {
     }
 
     /// Requests `lock`; `None`: it waits from now on. Takes a free uncontended lock by one instruction.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn request_lock(
         &self,
         lock: LockId,
@@ -54,12 +54,22 @@ impl Client {
         if lock == TOKEN && self.budget.is_exhausted() {
             return self.request_by_arbiter(lock, request, what);
         }
+        match self.take(lock, request.gpu) {
+            None => self.request_held(lock, request, what),
+            taken => Ok(taken),
+        }
+    }
+
+    /// As [`Client::request_lock`], for a lock that was not free just now. A function of its own, so that a thread that finds
+    /// the lock free saves no registers for it.
+    #[inline(never)]
+    fn request_held(
+        &self,
+        lock: LockId,
+        request: TokenRequest,
+        what: Resource,
+    ) -> Result<Option<ReplicaId>, LockError> {
         loop {
-            if let Some(replica) = self.shared().take(self.task, lock, request.gpu) {
-                self.record_hold(lock);
-                self.update_followers(lock);
-                return Ok(Some(replica));
-            }
             match self.try_park(lock, request) {
                 Parked::Free => {}
                 Parked::Behind(owner) if self.must_arbitrate(owner) => {
@@ -68,6 +78,9 @@ impl Client {
                 }
                 Parked::Behind(_) => return Ok(None),
                 Parked::Refused => return self.request_by_arbiter(lock, request, what),
+            }
+            if let taken @ Some(_) = self.take(lock, request.gpu) {
+                return Ok(taken);
             }
         }
     }
@@ -81,6 +94,12 @@ impl Client {
             }
             self.shared().publish_request(self.task, Nanos::ZERO, only);
         }
+        self.take(lock, only)
+    }
+
+    /// Takes `lock` without the arbiter, if it is free.
+    #[inline(always)]
+    fn take(&self, lock: LockId, only: Option<u16>) -> Option<ReplicaId> {
         let replica = self.shared().take(self.task, lock, only)?;
         self.record_hold(lock);
         self.update_followers(lock);
