@@ -37,6 +37,7 @@ mod context;
 mod cpu;
 mod cpu_set;
 mod devices;
+mod ends;
 mod graphs;
 mod locks;
 mod memory;

@@ -4,6 +4,8 @@
 //! preemption is required, and it needs the lowest-priority linked job. A change replays the matches of one CPU: as many
 //! steps as a heap takes at worst, but no branch that depends on priorities.
 
+use std::hint::select_unpredictable;
+
 use super::Priority;
 
 /// CPUs ordered by the job linked to them.
@@ -51,11 +53,18 @@ impl ProcessorMapping {
     /// Links `job` to `cpu` and returns what was linked there.
     pub fn set(&mut self, cpu: usize, job: Option<Priority>) -> Option<Priority> {
         let before = std::mem::replace(&mut self.linked[cpu], job);
-        self.keys[cpu] = key(cpu, job);
-        let mut at = (self.winners.len() / 2 + cpu) / 2;
-        while at > 0 {
-            self.play(at);
+        // The winner so far climbs with its key: a match loads only who won the one beside it.
+        let (mut at, mut winner, mut key) = (self.winners.len() / 2 + cpu, cpu as u16, key(cpu, job));
+        self.keys[cpu] = key;
+        while at > 1 {
+            let rival = self.winners[at ^ 1];
+            let rivals = self.keys[usize::from(rival)];
+            let is_second = at % 2 == 1;
+            let rival_wins = (key < rivals) | (is_second & (key == rivals));
+            winner = select_unpredictable(rival_wins, rival, winner);
+            key = select_unpredictable(rival_wins, rivals, key);
             at /= 2;
+            self.winners[at] = winner;
         }
         before
     }

@@ -73,7 +73,7 @@ impl<S: Sink> Simulator<S> {
         let state = &mut self.cpus[cpu.index()];
         let executes = Activity::BottomHalf(Place::Stack);
         if state.activity != executes {
-            self.ends[cpu.index()] = state.bottom_halves().resume(self.cx.now);
+            self.ends.set(cpu, state.bottom_halves().resume(self.cx.now));
             state.activity = executes;
         }
     }
@@ -82,7 +82,7 @@ impl<S: Sink> Simulator<S> {
     #[inline(never)]
     pub(super) fn pause_bottom_half(&mut self, cpu: CpuId, place: Place) {
         let state = &mut self.cpus[cpu.index()];
-        self.ends[cpu.index()] = Instant::NEVER;
+        self.ends.set(cpu, Instant::NEVER);
         state.activity = Activity::Open;
         state.bottom_halves().pause(&mut self.cx, cpu, place);
     }
@@ -93,7 +93,7 @@ impl<S: Sink> Simulator<S> {
         let state = &mut self.cpus[cpu.index()];
         let Some(halves) = &mut state.bottom_halves else { return };
         if let Some(end) = halves.run_daemon(&mut self.cx, cpu) {
-            self.ends[cpu.index()] = end;
+            self.ends.set(cpu, end);
             state.activity = Activity::BottomHalf(Place::Daemon);
         }
     }
@@ -102,7 +102,7 @@ impl<S: Sink> Simulator<S> {
     #[inline(never)]
     pub(super) fn end_of_bottom_half(&mut self, cpu: CpuId, place: Place) {
         let state = &mut self.cpus[cpu.index()];
-        self.ends[cpu.index()] = Instant::NEVER;
+        self.ends.set(cpu, Instant::NEVER);
         state.activity = Activity::Open;
         state.handled_at = self.cx.now;
         self.handler = cpu;

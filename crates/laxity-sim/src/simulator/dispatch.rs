@@ -109,7 +109,7 @@ impl<S: Sink> Simulator<S> {
 
     fn occupy(&mut self, cpu: CpuId, work: Work, duration: Nanos) {
         self.cpus[cpu.index()].activity = Activity::Scheduler(work);
-        self.ends[cpu.index()] = self.cx.now + duration;
+        self.ends.set(cpu, self.cx.now + duration);
     }
 
     fn cost(&self, work: &Work) -> (OverheadKind, Nanos) {
@@ -127,7 +127,7 @@ impl<S: Sink> Simulator<S> {
     /// The segment of scheduler or interrupt code on `cpu` ends now.
     pub(super) fn end_of_work(&mut self, cpu: CpuId) {
         let state = &mut self.cpus[cpu.index()];
-        self.ends[cpu.index()] = Instant::NEVER;
+        self.ends.set(cpu, Instant::NEVER);
         match std::mem::replace(&mut state.activity, Activity::Open) {
             Activity::Scheduler(Work::Lock(work)) => {
                 let (kind, cost) = self.cost(&work);
@@ -204,7 +204,7 @@ impl<S: Sink> Simulator<S> {
                 && state.bottom_halves.as_ref().is_some_and(|halves| halves.daemon_has_work())
         };
         let Some(task) = state.process.task().filter(|task| !is_daemons(task)) else {
-            self.ends[cpu.index()] = Instant::NEVER;
+            self.ends.set(cpu, Instant::NEVER);
             return self.run_daemon(cpu);
         };
         state.since = self.cx.now;
@@ -238,7 +238,7 @@ impl<S: Sink> Simulator<S> {
             self.cx.record(Event::NonPreemptiveBegin { cpu, job });
         }
         let spins = run.state == JobState::Spinning;
-        self.ends[cpu.index()] = if spins { Instant::NEVER } else { self.cx.now.saturating_add(Nanos(run.remaining)) };
+        self.ends.set(cpu, if spins { Instant::NEVER } else { self.cx.now.saturating_add(Nanos(run.remaining)) });
         if !self.servers.is_empty() {
             self.server_runs(cpu, task);
         }
@@ -254,7 +254,7 @@ impl<S: Sink> Simulator<S> {
             Activity::Open | Activity::Scheduler(_) => return,
         }
         state.activity = Activity::Open;
-        self.ends[cpu.index()] = Instant::NEVER;
+        self.ends.set(cpu, Instant::NEVER);
         let Some(task) = state.process.task() else { return };
         let run = &mut self.tasks[task.index()];
         if run.state != JobState::Spinning {

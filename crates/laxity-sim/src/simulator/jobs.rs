@@ -100,7 +100,7 @@ impl<S: Sink> Simulator<S> {
         let state = &mut self.cpus[cpu.index()];
         let task = state.process.task().expect("a CPU without a job has no step that ends");
         state.activity = Activity::Open;
-        self.ends[cpu.index()] = Instant::NEVER;
+        self.ends.set(cpu, Instant::NEVER);
         if !self.servers.is_empty() && self.end_of_budget(cpu, task) {
             return;
         }
@@ -293,7 +293,7 @@ impl<S: Sink> Simulator<S> {
         if state.activity == Activity::Job {
             // Nothing, or what a preemption while it spun cost it.
             state.since = self.cx.now;
-            self.ends[cpu] = self.cx.now + left;
+            self.ends.set(CpuId(cpu as u16), self.cx.now + left);
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::context::{Context, TimerKind};
 use crate::cpu::{Activity, Cpu, Due, Interrupt};
 use crate::cpu_set::CpuSet;
 use crate::devices::{self, Devices};
+use crate::ends::Ends;
 use crate::graphs::{self, Graphs};
 use crate::locks::Locks;
 use crate::memory::Memory;
@@ -35,8 +36,7 @@ pub struct Simulator<S> {
     plan: Plan,
     tasks: Vec<TaskRun>,
     cpus: Vec<Cpu>,
-    /// When the current segment of each CPU ends: a dense array, scanned for its minimum.
-    ends: Vec<Instant>,
+    ends: Ends,
     clusters: Vec<Cluster>,
     releases: ReleaseQueue,
     ticks: Option<Ticks>,
@@ -48,7 +48,7 @@ pub struct Simulator<S> {
     /// Empty batches for reuse: a release allocates nothing.
     spare_batches: Vec<Vec<TaskId>>,
     /// Scratch space: CPUs whose segment ends now.
-    ending: Vec<u16>,
+    ending: Vec<CpuId>,
     /// Scratch space: jobs that tokens have made ready.
     ready: Vec<graphs::Ready>,
     /// The CPU whose handler ran last; sends the inter-processor interrupts.
@@ -77,7 +77,7 @@ impl<S: Sink> Simulator<S> {
         let mut simulator = Simulator {
             cx: Context::new(sink),
             tasks: Vec::with_capacity(plan.tasks.len()),
-            ends: vec![Instant::NEVER; cpus.len()],
+            ends: Ends::new(cpus.len()),
             touched: CpuSet::new(cpus.len()),
             ending: Vec::with_capacity(cpus.len()),
             cpus,
@@ -120,13 +120,16 @@ impl<S: Sink> Simulator<S> {
     /// simulation is cut into calls.
     pub fn run_until(&mut self, end: Instant) {
         loop {
-            let at = self.next_instant();
+            let segments_end = self.ends.next();
+            let at = self.next_instant(segments_end);
             if at >= end {
                 self.cx.now = self.cx.now.max(end);
                 return;
             }
             self.cx.now = at;
-            self.end_segments();
+            if segments_end == at {
+                self.end_segments();
+            }
             while let Some(timer) = self.cx.take_due_timer() {
                 self.fire(timer);
             }
@@ -140,17 +143,18 @@ impl<S: Sink> Simulator<S> {
     /// happens any more. Returns the sink.
     pub fn finish(mut self) -> S {
         for cpu in self.take_ending() {
-            if self.cpus[usize::from(cpu)].activity == Activity::Job {
-                self.end_of_step(CpuId(cpu));
+            if self.cpus[cpu.index()].activity == Activity::Job {
+                self.end_of_step(cpu);
             }
         }
         self.cx.record(Event::End);
         self.cx.sink
     }
 
-    fn next_instant(&self) -> Instant {
-        // Of numbers, not of `Instant`s: without a branch for each CPU.
-        let mut at = Instant(self.ends.iter().fold(Instant::NEVER.0, |least, end| least.min(end.0)));
+    /// When something happens next; `segments_end`: when the next segment ends.
+    #[inline]
+    fn next_instant(&self, segments_end: Instant) -> Instant {
+        let mut at = segments_end;
         if let Some(release) = self.releases.next() {
             at = at.min(release);
         }
@@ -164,7 +168,7 @@ impl<S: Sink> Simulator<S> {
     /// First the jobs whose step ends, by job; then the ends of scheduler and interrupt code, by CPU.
     fn end_segments(&mut self) {
         let mut ending = self.take_ending();
-        for cpu in ending.drain(..).map(CpuId) {
+        for cpu in ending.drain(..) {
             self.touch(cpu);
             match self.cpus[cpu.index()].activity {
                 Activity::Job => self.end_of_step(cpu),
@@ -176,13 +180,12 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// The CPUs whose segment ends now, in the order of [`Simulator::end_segments`]; to be put back into `ending`.
-    fn take_ending(&mut self) -> Vec<u16> {
-        let now = self.cx.now;
+    fn take_ending(&mut self) -> Vec<CpuId> {
         let mut ending = std::mem::take(&mut self.ending);
-        ending.extend((0..self.ends.len() as u16).filter(|&cpu| self.ends[usize::from(cpu)] == now));
+        self.ends.all_at(self.cx.now, &mut ending);
         if ending.len() > 1 {
             ending.sort_by_key(|&cpu| {
-                let state = &self.cpus[usize::from(cpu)];
+                let state = &self.cpus[cpu.index()];
                 let job = state.process.task().filter(|_| state.activity == Activity::Job);
                 (job.is_none(), job)
             });

@@ -168,8 +168,7 @@ impl<S: Sink> Simulator<S> {
     pub(super) fn server_runs(&mut self, cpu: CpuId, task: TaskId) {
         let now = self.cx.now;
         if let Some(exhausted) = self.server(task).and_then(|server| server.run(now)) {
-            let end = &mut self.ends[cpu.index()];
-            *end = exhausted.min(*end);
+            self.ends.set(cpu, exhausted.min(self.ends.of(cpu)));
         }
     }
 
