@@ -53,7 +53,7 @@ impl ProcessorMapping {
     /// Links `job` to `cpu` and returns what was linked there.
     pub fn set(&mut self, cpu: usize, job: Option<Priority>) -> Option<Priority> {
         let before = std::mem::replace(&mut self.linked[cpu], job);
-        // The winner so far climbs with its key: a match loads only who won the one beside it.
+        // The winner so far climbs with its key: a match loads only the winner of the one beside it.
         let (mut at, mut winner, mut key) = (self.winners.len() / 2 + cpu, cpu as u16, key(cpu, job));
         self.keys[cpu] = key;
         while at > 1 {

@@ -125,8 +125,9 @@ impl Metrics {
         Some(fold)
     }
 
-    /// Counts what had the CPU and was no task, before the record that ends it.
-    #[inline]
+    /// Counts what had the CPU and was no task, before the record that ends it. Out of line: within `record` it would load
+    /// the event in other pieces than the writer has just stored it in, and wait for them.
+    #[inline(never)]
     fn end_outside(&mut self, at: Instant, event: Event) {
         match event {
             Event::Outside { cpu, .. } => {
@@ -235,7 +236,9 @@ impl Sink for Metrics {
         if let Some(memory) = &mut self.memory {
             memory.record(at, event, &self.replay);
         }
-        self.end_outside(at, event);
+        if matches!(event, Event::Outside { .. } | Event::OutsidersLost { .. }) {
+            self.end_outside(at, event);
+        }
         let change = match &mut self.extras {
             None => self.replay.apply(at, event),
             Some(extras) => extras.record(at, event, &mut self.replay),
