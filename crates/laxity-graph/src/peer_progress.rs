@@ -128,6 +128,7 @@ fn absence(shared: &Shared, condition: &Condition, reported: u64) -> Absence {
 }
 
 /// Looks until `end` without giving up the CPU.
+#[inline(always)]
 pub(crate) fn spin_until<T>(end: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     loop {
         // The clock costs more than a look.

@@ -166,9 +166,14 @@ impl Shared {
         self.segment.u64(self.words(node).recent + 8 * (index % RECENT) as usize)
     }
 
+    #[inline]
     fn slot(&self, node: usize, index: u64) -> Slot<'_> {
-        let start = self.layout.slot(node, index);
-        let word = |number: usize| self.segment.u64(start + 8 * number);
-        Slot { mark: word(0), began: word(1), release: word(2), fraction: word(3), completed: word(4), cpus: word(5) }
+        // In one piece, so that its place is checked once.
+        match self.segment.u64s(self.layout.slot(node, index), 6) {
+            [mark, began, release, fraction, completed, cpus] => {
+                Slot { mark, began, release, fraction, completed, cpus }
+            }
+            _ => unreachable!("six words were asked for"),
+        }
     }
 }

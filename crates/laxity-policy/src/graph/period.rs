@@ -37,8 +37,12 @@ impl Period {
     /// `index` periods, rounded down to nanoseconds.
     pub fn times(self, index: u64) -> Nanos {
         // Each product is below 2^128, and the sum is no more than index * (whole + 1).
-        let exact = u128::from(index) * u128::from(self.whole.0)
-            + u128::from(index) * u128::from(self.remainder) / u128::from(self.jobs);
+        let whole = u128::from(index) * u128::from(self.whole.0);
+        let exact = match self.remainder {
+            // Nearly always, and the division is the most expensive part of a live job's release.
+            0 => whole,
+            remainder => whole + u128::from(index) * u128::from(remainder) / u128::from(self.jobs),
+        };
         Nanos(u64::try_from(exact).unwrap_or(u64::MAX))
     }
 
