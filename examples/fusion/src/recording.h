@@ -1,8 +1,4 @@
-// What both sensors saw: frames of a camera, and for each frame a scan.
-//
-// The footage is real. The scans are not: `record` makes them from the footage, as no recording of both is free to ship. For
-// each column of the picture it takes the lowest pixel that moves, and computes how far away the ground is there, for a
-// camera 4 m above it that looks 12 degrees down.
+// What both sensors saw: frames of a camera, and for each frame the newest scan. `record` makes it.
 
 #pragma once
 
