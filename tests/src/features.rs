@@ -54,6 +54,8 @@ pub enum Feature {
     Rates,
     /// Graphs whose tokens go from one CPU to another, each scheduled by itself.
     Spread,
+    /// Graphs whose nodes are bandwidth servers, whose jobs use up several budgets.
+    ServedNodes,
     /// Resources under quantum-driven scheduling.
     Quanta,
     /// GPUs, and resources, under quantum-driven scheduling.
@@ -66,7 +68,7 @@ pub enum Feature {
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 21] = [
+    pub const ALL: [Feature; 22] = [
         Feature::Tokens,
         Feature::Donors,
         Feature::Halves,
@@ -84,6 +86,7 @@ impl Feature {
         Feature::Copies,
         Feature::Rates,
         Feature::Spread,
+        Feature::ServedNodes,
         Feature::Quanta,
         Feature::QuantaGpus,
         Feature::Across,
@@ -96,6 +99,7 @@ impl Feature {
             Feature::Copies => return graphs::system(Kind::Copies, seed),
             Feature::Rates => return graphs::system(Kind::Rates, seed),
             Feature::Spread => return graphs::system(Kind::Spread, seed),
+            Feature::ServedNodes => return graphs::system(Kind::Served, seed),
             Feature::Quanta | Feature::QuantaGpus | Feature::Across | Feature::AcrossGpus => {
                 return queues::system(self, seed);
             }
@@ -333,7 +337,12 @@ pub fn outrunning(seed: u64) -> (Workload, Scheduler) {
         }
         let period = node.period.unwrap_or(Nanos(8 * UNIT)).0 * rng.between(20, 130) / 100;
         let budget = Nanos(period * rng.between(2, 30) / 100);
-        node.body = vec![Step::Cpu(ExecutionTime::constant(Nanos(budget.0 * rng.between(50, 400) / 100 + 1)))];
+        let wcet = Nanos(budget.0 * rng.between(50, 400) / 100 + 1);
+        let actual = match rng.below(2) {
+            0 => Distribution::WorstCase,
+            _ => Distribution::Uniform { min: Nanos(wcet.0 / 8), max: wcet },
+        };
+        node.body = vec![Step::Cpu(ExecutionTime { wcet, actual })];
         let kind = pick(rng, &[ServerKind::CbsHard, ServerKind::Sporadic]);
         node.server = Some(TaskServer { kind, budget, period: Some(Nanos(period)) });
     }

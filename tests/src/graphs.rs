@@ -1,10 +1,10 @@
 //! Random systems of graphs: nodes of many rates, of which several jobs may be released at once; graphs with replicas of
-//! their data, at times too few; graphs whose tokens go from cluster to cluster.
+//! their data, at times too few; graphs whose tokens go from cluster to cluster; nodes that are bandwidth servers.
 
 use laxity_model::rng::SplitMix64;
 use laxity_model::{
     DataObject, Distribution, Edge, ExecutionTime, Graph, Nanos, Node, OverheadCosts, OverheadProfile, Platform,
-    PriorityRule, ReleaseInterrupts, Replicas, Scheduler, Scope, Step, Task, Workload,
+    PriorityRule, ReleaseInterrupts, Replicas, Scheduler, Scope, ServerKind, Step, Task, TaskServer, Workload,
 };
 
 use crate::systems::{UNIT, pick};
@@ -18,6 +18,8 @@ pub enum Kind {
     Copies,
     /// Nodes on different CPUs, each of which is scheduled by itself, and overheads; at times interrupts on a CPU of their own.
     Spread,
+    /// Nodes that are bandwidth servers; all CPUs are scheduled together, or each by itself.
+    Served,
 }
 
 /// A system of that kind from `seed`, and its scheduler.
@@ -36,7 +38,11 @@ pub fn system(kind: Kind, seed: u64) -> (Workload, Scheduler) {
     let mut platform = Platform::identical(cpus as usize);
     platform.tick = Nanos(20 * UNIT);
     let has_overheads = kind == Kind::Spread || rng.below(2) == 0;
-    let costs = if has_overheads { costs(rng) } else { OverheadCosts::default() };
+    let mut costs = if has_overheads { costs(rng) } else { OverheadCosts::default() };
+    if kind == Kind::Served {
+        // They would count against budgets.
+        (costs.cache_preemption, costs.cache_migration) = (Nanos::ZERO, Nanos::ZERO);
+    }
     platform.overheads = OverheadProfile::constant("test", costs);
     let mut workload = Workload::new("random", platform, Vec::new());
     for index in 0..rng.below(3) {
@@ -108,13 +114,18 @@ fn graph(rng: &mut SplitMix64, kind: Kind, name: String, suspends: bool) -> Grap
             }
         }
         let phase = if is_source { rng.below(2) * rng.below(2 * period) } else { 0 };
-        let deadline = (rng.below(2) == 0).then(|| Nanos(period * rng.between(60, 300) / 100));
-        graph.nodes.push(Node {
+        let longest = if kind == Kind::Served { 110 } else { 300 };
+        let deadline = (rng.below(2) == 0).then(|| Nanos(period * rng.between(60, longest) / 100));
+        let mut node = Node {
             body: body(rng, suspends),
             phase: Nanos(phase),
             deadline,
             ..Node::new(format!("n{index}"), is_source.then_some(Nanos(period)))
-        });
+        };
+        if kind == Kind::Served && rng.below(3) > 0 {
+            serve(rng, &mut node, period);
+        }
+        graph.nodes.push(node);
     }
     if kind == Kind::Copies {
         graph.replicas = Replicas::Count(rng.between(1, 4) as u32);
@@ -128,6 +139,23 @@ fn graph(rng: &mut SplitMix64, kind: Kind, name: String, suspends: bool) -> Grap
         graph.edges.push(back);
     }
     graph
+}
+
+/// Makes the node, whose jobs arrive `period` apart or more, a server.
+fn serve(rng: &mut SplitMix64, node: &mut Node, period: u64) {
+    let budgets = rng.between(1, 3);
+    let own = Nanos(period * rng.between(5, 50) / 100 / budgets);
+    let budget = Nanos((own.0 * rng.between(3, 40) / 100).max(1));
+    if budgets > 1 || rng.below(2) == 0 {
+        let wcet = Nanos(budget.0 * rng.between(50, 100 * budgets) / 100 + 1);
+        let actual = match rng.below(2) {
+            0 => Distribution::WorstCase,
+            _ => Distribution::Uniform { min: Nanos(wcet.0 / 9 * rng.below(2)), max: wcet },
+        };
+        node.body = vec![Step::Cpu(ExecutionTime { wcet, actual })];
+    }
+    let kind = pick(rng, &[ServerKind::CbsHard, ServerKind::CbsSoft, ServerKind::Sporadic]);
+    node.server = Some(TaskServer { kind, budget, period: Some(own) });
 }
 
 /// Over which as many tokens come as go.

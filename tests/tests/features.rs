@@ -6,10 +6,12 @@
 //! begin, `LAXITY_FEATURE` names one.
 
 use laxity_analysis::check::Criterion;
-use laxity_model::{Scheduler, Workload};
+use laxity_model::{Instant, Nanos, Scheduler, Workload};
 use laxity_tests::features::{Feature, outrunning, urgent_last};
 use laxity_tests::judge::{checked, compare, just_proven, observe};
+use laxity_tests::simulate;
 use laxity_tests::systems::patterns;
+use laxity_trace::metrics::measure;
 
 /// The value of an environment variable, or what it is without one.
 fn number(variable: &str, default: u64) -> u64 {
@@ -144,4 +146,42 @@ fn judge_others(seed: u64, tightness: &mut Tightness) -> u64 {
         tightness.permille.extend(task.response_time.map(|bound| bound.time.0.saturating_mul(1_000) / worst));
     }
     late
+}
+
+/// `b` is late for long, and when its jobs are short again many are complete one after the other: so many of `c` are released
+/// together, before they arrive, and delay `d`.
+const BURSTS: &str = r#"
+laxity = 1
+name = "bursts"
+scheduler = "P-RM"
+platform = { cpus = 2 }
+[[graph]]
+name = "g"
+edge = ["a -> b", "b -> c"]
+node = [
+    { name = "a", period = "10 ms", wcet = "1 ms", cluster = 0 },
+    { name = "b", wcet = "5 ms", actual = { uniform = ["0 ms", "5 ms"] }, cluster = 0,
+      server = { kind = "cbs_hard", budget = "1 ms", period = "4 ms" } },
+    { name = "c", wcet = "1 ms", cluster = 1 },
+]
+[[task]]
+name = "d"
+period = "12 ms"
+wcet = "10 ms"
+cluster = 1
+"#;
+
+#[test]
+fn nothing_is_proven_of_nodes_behind_a_server_without_a_bound_nor_of_tasks_beside_them() {
+    let workload = Workload::from_toml(BURSTS, "bursts.toml").expect("a valid workload");
+    let scheduler: Scheduler = "P-RM".parse().expect("a name");
+    let report = checked(&workload, &scheduler);
+    let bounded: Vec<&str> =
+        report.tasks.iter().filter(|task| task.response_time.is_some()).map(|task| task.name.as_str()).collect();
+    assert_eq!(bounded, ["g/a"]);
+    // With a job of `c` every 10 ms it would be 13 ms.
+    let end = Instant(10_000_000_000);
+    let (header, records) = simulate(&workload, &scheduler, end, 0);
+    let seen = measure(&header, &records, end).tasks[0].jobs.response_time.expect("jobs are complete").max;
+    assert!(seen > Nanos::from_millis(13), "{seen}");
 }

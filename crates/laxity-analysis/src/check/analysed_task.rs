@@ -6,6 +6,7 @@ use super::Refusal;
 use super::gpu_use::GpuUse;
 use super::served::{Fate, Jobs, Server};
 use super::uses::{Lock, Uses};
+use crate::LONGEST_TICKS;
 use crate::exact::floor_ticks;
 use crate::pgm::{TokenGraph, rates};
 
@@ -50,6 +51,9 @@ pub(super) struct AnalysedTask {
     /// If its budgets are analysed in place of its jobs: the jobs. The fields above are those of a budget then.
     pub jobs: Option<Jobs>,
 }
+
+/// A time that stands for none.
+pub(super) const UNBOUNDED: u64 = LONGEST_TICKS;
 
 /// What concerns the clusters of other nodes. It follows from the bounds of others ([`coupled`](super::coupled)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,6 +111,19 @@ impl AnalysedTask {
     /// Whether it uses a GPU.
     pub fn uses_gpu(&self) -> bool {
         !self.uses.demand.operations.is_empty() || self.uses.requests.iter().any(|request| request.lock == Lock::Gpu)
+    }
+
+    /// Why nothing bounds what nodes before it do to its jobs, if so.
+    pub fn unbounded(&self) -> Option<&'static str> {
+        if self.early >= UNBOUNDED {
+            Some(
+                "nothing bounds how many of its jobs may be released at once, as a node before it has no response-time bound",
+            )
+        } else if self.node.is_some_and(|tokens| tokens.held >= UNBOUNDED) {
+            Some("nothing bounds how long its release takes, as the CPU of a node before it is not proven to keep up")
+        } else {
+            None
+        }
     }
 
     /// How many jobs may be pending before they arrive.
@@ -206,7 +223,7 @@ fn of_graph(graph: &Graph, uses: impl Fn(&[Step]) -> Uses, refusals: &mut Vec<Re
             priority: node.priority,
             ranked_by: own.map_or((period, deadline), |period| (period, period)),
             cluster: node.cluster,
-            server: node.server.map(|it| Server::new(it, &node.body, true, awaits_tokens)),
+            server: node.server.map(|it| Server::new(it, &node.body, !awaits_tokens, awaits_tokens)),
             ..AnalysedTask::with(uses(&node.body))
         }
     };

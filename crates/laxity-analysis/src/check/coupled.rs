@@ -16,7 +16,7 @@
 
 use laxity_model::{Graph, Nanos, Replicas, Workload};
 
-use super::analysed_task::{AnalysedTask, Tokens};
+use super::analysed_task::{AnalysedTask, Tokens, UNBOUNDED};
 use super::analysis::{Analysis, Found, find, task_report};
 use super::assign::Cluster;
 use super::context::Context;
@@ -25,13 +25,10 @@ use super::served::with_budgets;
 use super::{Accounting, Failure, Finding, Status, TaskReport, explain, safe};
 use crate::exact::{ceil_ticks, whole};
 use crate::pgm::{Rate, TokenGraph, earliness, rates, replicas_needed};
-use crate::{LONGEST_TICKS, Limits, Rational};
+use crate::{Limits, Rational};
 
 /// Rounds in which bounds settle; in practice a handful.
 const ROUNDS_MAX: u32 = 25;
-
-/// A time that stands for none.
-const UNBOUNDED: u64 = LONGEST_TICKS;
 
 /// What was found with execution times of some thousandths.
 pub(super) struct Solution {
@@ -110,16 +107,22 @@ impl Analysis<'_> {
         let mut lags = vec![0; self.clusters.len()];
         let mut waits = vec![false; self.workload.graphs.len()];
         let mut found: Vec<Option<Found>> = self.clusters.iter().map(|_| None).collect();
+        // Those that were members when it was found.
+        let mut members = vec![Vec::new(); self.clusters.len()];
         let mut round = 0;
         loop {
             let is_changed = self.pass_on(&mut tasks, &known, &lags);
             let (analysed, clusters) = with_budgets(&self.machine, &self.clusters, &tasks);
-            for (context, found) in self.contexts(&analysed, &clusters).zip(&mut found) {
+            clusters.iter().flat_map(|cluster| &cluster.isolated).for_each(|&isolated| known[isolated] = None);
+            for ((context, found), members) in self.contexts(&analysed, &clusters).zip(&mut found).zip(&mut members) {
                 let is_new = self.clusters[context.index].members.iter().any(|&member| is_changed[member]);
                 // What is not proven stays so if jobs are earlier.
-                if found.as_ref().is_some_and(|found| found.bounds.is_none() || !is_new) {
+                if let Some(found) = found.as_mut().filter(|found| found.bounds.is_none() || !is_new) {
+                    // It was of other members, where servers are left out now or no longer.
+                    found.inflation = found.inflation.take().filter(|_| *members == context.cluster.members);
                     continue;
                 }
+                members.clone_from(&context.cluster.members);
                 let now = unbounded(&context).unwrap_or_else(|| find(&context, limits));
                 let times = now.bounds.as_ref().map(|(times, _)| times.as_slice());
                 lags[context.index] = self.lag(&context, times).max(lags[context.index]);
@@ -203,15 +206,7 @@ pub(super) fn is_coupled(workload: &Workload) -> bool {
 /// What is found where nothing bounds what nodes of other clusters, or of none that is proven, do to nodes of this one.
 fn unbounded(context: &Context<'_>) -> Option<Found> {
     let of = |(&index, task): (&usize, &AnalysedTask)| {
-        let tokens = task.node.unwrap_or_default();
-        let message = if task.early >= UNBOUNDED {
-            "nothing bounds how many of its jobs may be released at once, as a node before it has no response-time bound"
-        } else if tokens.held >= UNBOUNDED {
-            "nothing bounds how long its release takes, as the CPU of a node before it is not proven to keep up"
-        } else {
-            return None;
-        };
-        Some(explain::of_task(context, index, message.to_owned()))
+        task.unbounded().map(|message| explain::of_task(context, index, message.to_owned()))
     };
     let failure = context.cluster.members.iter().zip(context.members()).find_map(of)?;
     let hard = match infeasible(context) {

@@ -30,9 +30,9 @@ pub(super) struct Server {
     budget: u64,
     /// Of its own.
     period: Option<u64>,
-    /// Whether its jobs arrive exactly a period apart.
+    /// Whether its jobs arrive exactly a period apart and wait for no tokens.
     is_periodic: bool,
-    /// Whether its jobs wait for tokens, and may begin earlier than a period after the last one did.
+    /// Whether tokens release its jobs, that of a job after its predecessor is complete.
     awaits_tokens: bool,
     /// The least that a job executes.
     shortest: u64,
@@ -90,6 +90,11 @@ impl Server {
             awaits_tokens,
             shortest: body.iter().map(shortest).fold(0, u64::saturating_add),
         }
+    }
+
+    /// How many jobs may execute for so long together; any number, if there are jobs that execute nothing.
+    fn jobs(&self, execution: u64) -> u64 {
+        execution.checked_div(self.shortest).unwrap_or(u64::MAX).saturating_add(1)
     }
 
     /// The same with execution times of some thousandths, by `scale`.
@@ -151,7 +156,9 @@ fn served(task: &AnalysedTask, machine: &Machine, late: u64) -> AnalysedTask {
         return task.clone();
     }
     let budgets = task.wcet.div_ceil(server.budget).max(1);
-    let delay = task.jitter.saturating_add(late);
+    // A job begins up to `delay` after it arrives, and a node's up to `early` before.
+    let delay = task.jitter.saturating_add(late).saturating_add(task.node.map_or(0, |tokens| tokens.held));
+    let early = task.early;
     let jobs = |fate| Some(Jobs { wcet: task.wcet, period: task.period, deadline: task.deadline, fate });
     // Whatever its jobs do, if all that they do is charged to budgets.
     let is_isolated = server.kind != ServerKind::CbsSoft && in_parts(task, machine).is_none();
@@ -159,9 +166,7 @@ fn served(task: &AnalysedTask, machine: &Machine, late: u64) -> AnalysedTask {
         let fate = if is_isolated { Fate::Isolated(reason) } else { Fate::Unknown(reason) };
         AnalysedTask { jobs: jobs(fate), ..task.clone() }
     };
-    if server.awaits_tokens {
-        let reason = "tokens release its jobs, so that one may begin before the budget of the job before is over, which is not \
-                      analysed; leave its server out for bounds of its own";
+    if let Some(reason) = task.unbounded() {
         return unknown(reason.to_owned());
     }
     let budget = AnalysedTask { is_synchronous: false, ..task.clone() };
@@ -173,12 +178,14 @@ fn served(task: &AnalysedTask, machine: &Machine, late: u64) -> AnalysedTask {
                     .to_owned(),
             );
         }
-        if delay > 0 {
+        if delay > 0 || early > 0 {
+            let room = task.period.saturating_sub(delay).saturating_sub(early);
+            let before = if early > 0 { format!("up to {} before, and ", Nanos(early)) } else { String::new() };
             let reason = format!(
-                "its jobs may begin up to {} after they arrive, so that the budget of the job before may not be over when one \
-                 begins, which is not analysed; give its server a period of {} at most",
+                "its jobs may begin {before}up to {} after they arrive, so that the budget of the job before may not be over \
+                 when one begins, which is not analysed; {}",
                 Nanos(delay),
-                Nanos(task.period.saturating_sub(delay) / budgets)
+                way_out(room, budgets)
             );
             return unknown(reason);
         }
@@ -195,14 +202,15 @@ fn served(task: &AnalysedTask, machine: &Machine, late: u64) -> AnalysedTask {
             },
         };
     };
-    if let Some(reason) = cannot_begin_anew(task, budgets, period, delay, machine) {
+    let room = task.period.saturating_sub(delay).saturating_sub(early);
+    if let Some(reason) = cannot_begin_anew(task, budgets, period, room, machine) {
         return unknown(reason);
     }
     let offset = delay.saturating_add(period.saturating_mul(budgets - 1));
     let is_one = budgets == 1;
     AnalysedTask {
         wcet: if is_one { task.wcet } else { server.budget },
-        period: if is_one { task.period - delay } else { period },
+        period: if is_one { room } else { period },
         deadline: period,
         jitter: 0,
         early: if server.kind == ServerKind::CbsSoft { period.saturating_mul(budgets - 1) } else { 0 },
@@ -220,25 +228,31 @@ fn cannot_share(task: &AnalysedTask, server: Server, machine: &Machine) -> Optio
     in_parts(task, machine)
 }
 
-/// Why the next job may find a budget that the one before began.
-fn cannot_begin_anew(task: &AnalysedTask, budgets: u64, period: u64, delay: u64, machine: &Machine) -> Option<String> {
+/// Why the next job, which begins no sooner than `room` after the one before, may find a budget that that one began.
+fn cannot_begin_anew(task: &AnalysedTask, budgets: u64, period: u64, room: u64, machine: &Machine) -> Option<String> {
     if machine.is_quantum_driven || machine.is_dedicated || machine.accounting == Accounting::Published {
         let reason = "servers with a period of their own are analysed for event-driven scheduling with interrupts on all \
                       CPUs, safely accounted; choose that, or leave the period out";
         return Some(reason.to_owned());
     }
-    let room = task.period.saturating_sub(delay);
     if budgets.saturating_mul(period) > room || room == 0 {
         return Some(format!(
             "its jobs may need {budgets} budgets, the last of which is due {} after the first began, and the next job may \
-             begin after {}, so that jobs may share a budget, which is not analysed; give its server a period of {} at most, \
-             or a larger budget",
+             begin after {}, so that jobs may share a budget, which is not analysed; {}",
             Nanos(budgets.saturating_mul(period)),
             Nanos(room),
-            Nanos(room / budgets)
+            way_out(room, budgets)
         ));
     }
     if budgets > 1 { in_parts(task, machine) } else { None }
+}
+
+/// How the budgets of a job may be over before the next one begins, no sooner than `room` after it.
+fn way_out(room: u64, budgets: u64) -> String {
+    match room / budgets {
+        0 => "lengthen its period, or shorten what delays it".to_owned(),
+        longest => format!("give its server a period of {} at most, or a larger budget", Nanos(longest)),
+    }
 }
 
 /// Why jobs of several budgets are not analysed, if they are not.
@@ -269,11 +283,16 @@ pub(super) fn share(task: &AnalysedTask) -> (i128, u128) {
     (budget.into(), own.unwrap_or(task.period).into())
 }
 
-/// Interrupts that release jobs of an isolated task and give it budgets, in a window.
+/// Interrupts that release jobs of an isolated task, give it budgets, and follow from its jobs, in a window.
 pub(super) fn interrupts(task: &AnalysedTask, length: u64) -> u64 {
-    let period = task.server.and_then(|server| server.period).unwrap_or(task.period);
+    let Some(server) = task.server else { return 0 };
+    let period = server.period.unwrap_or(task.period);
+    let completions = server.jobs(devices::most(server.kind, server.budget, period, length));
+    // A job that tokens release waits for its predecessor, so that those that piled up come as fast as jobs are complete.
+    let released = if server.awaits_tokens { completions } else { releases(task, 0, length) };
+    let sent = completions.saturating_mul(task.node.map_or(0, |tokens| tokens.sent));
     // A sporadic server's budget comes back in parts, one for each time that its use began.
-    releases(task, 0, length).saturating_mul(2).saturating_add(length.div_ceil(period)).saturating_add(2)
+    released.saturating_mul(2).saturating_add(length.div_ceil(period)).saturating_add(2).saturating_add(sent)
 }
 
 /// What the server of `other`, an isolated task, keeps from jobs of `task`.
@@ -285,8 +304,7 @@ pub(super) fn delay(context: &Context<'_>, task: usize, other: usize, length: u6
     let period = server.period.unwrap_or(of.period);
     let execution = devices::most(server.kind, server.budget, period, length);
     // It is given a CPU for each job, of which any number may be waiting, and for each budget or part of one.
-    let jobs = execution.checked_div(server.shortest).unwrap_or(u64::MAX).saturating_add(1);
-    let dispatches = jobs.saturating_mul(2).saturating_add(length / period).saturating_add(2);
+    let dispatches = server.jobs(execution).saturating_mul(2).saturating_add(length / period).saturating_add(2);
     ServerDelay { execution, dispatches }
 }
 
