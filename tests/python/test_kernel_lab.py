@@ -90,11 +90,13 @@ def test_tasks_run_by_the_policy_and_linux_schedules_afterwards(programs, tmp_pa
     start --policy C-EDF --cluster-size 2 --trace /out/trace.lxt
     laxity sched start > /out/second.txt 2>&1 && exit 2
     kernel-tasks seed=1 tasks=6 load=900 for=600 suspend=30 & tasks=$!
+    laxity sched top --kernel --json --every 300ms > /out/top.jsonl & top=$!
     sleep 1.3
     laxity sched status --json > /out/status.json || exit 3
-    laxity sched status
+    laxity sched top --kernel --once
     wait $tasks || exit 4
     laxity sched stop || exit 5
+    wait $top || exit 7
     ended
     laxity sched status && exit 6
     true
@@ -109,6 +111,12 @@ def test_tasks_run_by_the_policy_and_linux_schedules_afterwards(programs, tmp_pa
     assert status["clusters"] == [[0, 1]]
     assert status["lost"] == 0
     assert sorted(task["name"] for task in status["tasks"]) == [f"task{number}" for number in range(6)]
+    assert "C-EDF on CPUs 0,1" in said, "the table of top"
+    # It looked more than once, saw jobs being completed, and ended with the scheduler.
+    looks = [json.loads(line)["status"] for line in (tmp_path / "out" / "top.jsonl").read_text().splitlines()]
+    completed = [sum(task["completed"] for task in look["tasks"]) for look in looks]
+    assert completed == sorted(completed), completed
+    assert completed[0] < completed[-1], completed
     done = jobs(said)
     assert len(done) == 6, said
     assert all(count > 3 and linux == 0 for count, linux in done), said

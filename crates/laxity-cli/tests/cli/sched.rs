@@ -126,14 +126,14 @@ fn settings_that_the_kernel_side_cannot_have_are_bad_usage() {
 }
 
 #[test]
-fn without_a_scheduler_in_the_kernel_status_and_stop_say_how_to_start_it() {
+fn without_a_scheduler_in_the_kernel_status_top_and_stop_say_how_to_start_it() {
     if Path::new("/sys/kernel/sched_ext").exists() {
         return skip(
             "this kernel has sched_ext, and may have Laxity's scheduler: tests/python/test_kernel_lab.py asks there",
         );
     }
-    for verb in ["status", "stop"] {
-        let (code, out, err) = run(["sched", verb]);
+    for verb in [&["status"][..], &["top", "--kernel"], &["top", "--kernel", "--once", "--json"], &["stop"]] {
+        let (code, out, err) = run(["sched"].iter().chain(verb));
         assert_eq!((code, out.as_str()), (1, ""), "{err}");
         assert!(err.contains("laxity sched start"), "{err}");
     }

@@ -7,6 +7,7 @@ mod start;
 mod status;
 mod stop;
 mod top;
+mod top_kernel;
 mod view;
 
 use std::path::PathBuf;
@@ -28,7 +29,7 @@ use crate::output::Output;
   laxity sched top
   laxity sched gc                          remove what killed processes left
   laxity sched doctor                      what the scheduler in the kernel would need
-  laxity sched start --policy P-RM         load it; laxity sched status, laxity sched stop
+  laxity sched start --policy P-RM         load it; laxity sched status, top --kernel, stop
 
 Exit codes: 0 it worked; 1 what was asked for failed; 2 bad usage, or no such system.")]
 pub struct Arguments {

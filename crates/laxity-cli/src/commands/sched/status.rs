@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::commands::named::pretty;
 use crate::error::CliError;
 use crate::output::Output;
-use crate::quantity::TimeUnit;
-use crate::style::{FAINT, RESET};
+use crate::quantity::{TimeUnit, counted};
+use crate::style::{FAINT, RESET, STRONG};
 use crate::table::{Cell, Table};
 
 /// Show the scheduler in the kernel: its policy, its tasks, and which of them have a CPU.
@@ -33,6 +33,11 @@ pub fn run(arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
     if arguments.json {
         return output.print(json(&status));
     }
+    print(&status, output)
+}
+
+/// Prints what it does, and a row for each task.
+pub fn print(status: &Status, output: &mut Output) -> Result<(), CliError> {
     let cpus = |cpus: &Vec<usize>| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     let clusters: Vec<String> = status.clusters.iter().map(cpus).collect();
     let running = TimeUnit::SECONDS.show(status.running);
@@ -44,10 +49,23 @@ pub fn run(arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
     if status.tasks.is_empty() {
         return output.line(format_args!("{FAINT}no tasks{RESET}"));
     }
-    output.print(table(&status.tasks).render(output.width()))
+    output.print(table(&status.tasks, usize::MAX).render(output.width()))
 }
 
-fn table(tasks: &[TaskStatus]) -> Table {
+/// What it does in a line.
+pub fn summary(status: &Status) -> String {
+    let has_cpu = status.tasks.iter().filter(|task| task.linked.is_some()).count();
+    format!(
+        "{STRONG}{}{RESET} in the kernel, for {} s: {} on {}; {has_cpu} with a CPU",
+        status.policy,
+        TimeUnit::SECONDS.show(status.running),
+        counted(status.tasks.len() as u64, "task"),
+        counted(status.clusters.iter().map(Vec::len).sum::<usize>() as u64, "CPU"),
+    )
+}
+
+/// A row for each task, but for those beyond `rows`.
+pub fn table(tasks: &[TaskStatus], rows: usize) -> Table {
     let longest = tasks.iter().flat_map(|task| [task.period, task.deadline, task.response_max, task.tardiness_max]);
     let unit = TimeUnit::for_longest(longest.max().unwrap_or(Nanos::ZERO));
     let times = format!("times, {}", unit.name);
@@ -55,7 +73,7 @@ fn table(tasks: &[TaskStatus]) -> Table {
         .group("", &["thread", "cluster", "CPU"])
         .group(&times, &["period", "deadline", "response", "tardiness"])
         .group("jobs", &["released", "completed", "late"]);
-    for task in tasks {
+    for task in tasks.iter().take(rows) {
         table.row(vec![
             task.name.clone().into(),
             task.thread.to_string().into(),
@@ -73,11 +91,18 @@ fn table(tasks: &[TaskStatus]) -> Table {
     table
 }
 
+#[derive(Serialize)]
+struct Answer<'a> {
+    laxity: &'static str,
+    status: &'a Status,
+}
+
 fn json(status: &Status) -> String {
-    #[derive(Serialize)]
-    struct Answer<'a> {
-        laxity: &'static str,
-        status: &'a Status,
-    }
     pretty(&Answer { laxity: env!("CARGO_PKG_VERSION"), status })
+}
+
+/// The same in a line.
+pub fn json_line(status: &Status) -> String {
+    let answer = Answer { laxity: env!("CARGO_PKG_VERSION"), status };
+    serde_json::to_string(&answer).expect("numbers, texts and lists are JSON")
 }

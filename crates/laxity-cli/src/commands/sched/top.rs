@@ -8,7 +8,7 @@ use laxity_model::Nanos;
 use laxity_sched::{Registry, RegistryError, Snapshot, TaskState};
 use laxity_sys::clock;
 
-use super::{refused, view};
+use super::{refused, top_kernel, view};
 use crate::commands::graph::display::Display;
 use crate::commands::named::{live, parse_interval};
 use crate::error::CliError;
@@ -25,30 +25,45 @@ use crate::style::{RESET, STRONG};
   laxity sched top
   laxity sched top car --once
   laxity sched top car --json --every 1s | jq -c '[.tasks[] | select(.state == \"runs\").name]'
+  laxity sched top --kernel                          the scheduler in the kernel
 
-Exit codes: 0 it ended, or Ctrl-C; 1 its processes were killed; 2 bad usage, or no such system.")]
+Exit codes: 0 it ended, or Ctrl-C; 1 its processes were killed, or no scheduler is in the kernel; 2 bad usage, or no such system.")]
 pub struct Arguments {
     /// The system; if there is only one, that
     name: Option<String>,
+    /// The scheduler in the kernel, instead of a system
+    #[arg(long, conflicts_with = "name")]
+    kernel: bool,
     /// Print one table, or one line of JSON, and end
     #[arg(long)]
-    once: bool,
+    pub once: bool,
     /// Look every DURATION [default: 250ms on a terminal, else 5s; 1s with --json]
     #[arg(long, value_name = "DURATION", value_parser = parse_interval)]
     every: Option<Nanos>,
     /// Print a line of JSON for each look
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// How often to look whether it ended.
-const LOOK: Duration = Duration::from_millis(20);
+pub const LOOK: Duration = Duration::from_millis(20);
 
 /// How often lines of JSON come, unless the command line says.
 const JSON_EVERY: Nanos = Nanos::from_secs(1);
 
+impl Arguments {
+    /// Shows as often as the command line says.
+    pub fn display(&self) -> Display {
+        let every = self.every.or(self.json.then_some(JSON_EVERY));
+        Display::new(every.map(|every| Duration::from_nanos(every.0)), false)
+    }
+}
+
 /// Shows one system until it ends.
 pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
+    if arguments.kernel {
+        return top_kernel::run(arguments, output);
+    }
     let name = match &arguments.name {
         Some(name) => name.clone(),
         None => only(registry)?,
@@ -64,8 +79,7 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
         return print(&name, &first, arguments.json, output);
     }
     let interrupt = Interrupt::watch();
-    let every = arguments.every.or(arguments.json.then_some(JSON_EVERY));
-    let mut display = Display::new(every.map(|every| Duration::from_nanos(every.0)), false);
+    let mut display = arguments.display();
     let (mut last, mut is_first) = (first, true);
     let was_killed = loop {
         if is_first || display.is_due() {
