@@ -4,7 +4,8 @@ use laxity_model::rng::SplitMix64;
 use laxity_model::{
     Arrival, CpuId, Device, Distribution, EngineOrder, ExecutionTime, Factor, GpuArbitration, GpuOperation, GpuSync,
     GpuWork, InterruptHandling, MigrationPath, Nanos, OverheadCosts, OverheadProfile, PriorityRule, Resource,
-    ResourceProtocol, Scheduler, Server, ServerKind, Step, TaskServer, ThreadPriority, TokenHold, Waiting, Workload,
+    ResourceProtocol, Scheduler, Scope, Server, ServerKind, Step, TaskServer, ThreadPriority, TokenHold, Waiting,
+    Workload,
 };
 
 use crate::graphs::{self, Kind};
@@ -64,11 +65,13 @@ pub enum Feature {
     Across,
     /// GPUs, and resources, that tasks of several ready queues share, with interrupts on any CPU.
     AcrossGpus,
+    /// One of the others, with servers, devices and a graph besides; what cannot be analysed together is refused.
+    Mixed,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 22] = [
+    pub const ALL: [Feature; 23] = [
         Feature::Tokens,
         Feature::Donors,
         Feature::Halves,
@@ -91,11 +94,13 @@ impl Feature {
         Feature::QuantaGpus,
         Feature::Across,
         Feature::AcrossGpus,
+        Feature::Mixed,
     ];
 
     /// A system with the feature from `seed`, and its scheduler.
     pub fn system(self, seed: u64) -> (Workload, Scheduler) {
         match self {
+            Feature::Mixed => return mixed(seed),
             Feature::Copies => return graphs::system(Kind::Copies, seed),
             Feature::Rates => return graphs::system(Kind::Rates, seed),
             Feature::Spread => return graphs::system(Kind::Spread, seed),
@@ -194,38 +199,43 @@ impl Feature {
         if rng.below(2) == 0 {
             self.share_tokens(workload, rng);
         }
-        let cpus = workload.platform.cpus as u64;
-        for index in 0..rng.between(1, 3) {
-            let wcet = Nanos(rng.between(1, 3 * UNIT));
-            let actual = pick(rng, &[true, false]);
-            let half = ExecutionTime {
-                wcet,
-                actual: match actual {
-                    true => Distribution::Uniform { min: Nanos(wcet.0 / 4 + 1), max: wcet },
-                    false => Distribution::WorstCase,
-                },
-            };
-            let budget = Nanos(rng.between(1, 4) * UNIT);
-            let server = Server {
-                kind: pick(rng, &[ServerKind::CbsHard, ServerKind::Sporadic]),
-                budget,
-                period: Nanos(budget.0 * rng.between(2, 20)),
-                priority: None,
-            };
-            let first = CpuId(rng.below(cpus) as u16);
-            let gap = Distribution::Uniform { min: Nanos::ZERO, max: Nanos(20 * UNIT) };
-            let arrival = pick(rng, &[0, 1]);
-            workload.platform.devices.push(Device {
-                name: format!("d{index}"),
-                cluster: workload.platform.clusters.iter().position(|cpus| cpus.contains(&first)).unwrap_or(0),
-                arrival: if arrival == 0 { Arrival::Periodic } else { Arrival::Sporadic { gap } },
-                period: Nanos(rng.between(4, 60) * UNIT),
-                top_half: ExecutionTime::constant(Nanos(rng.below(UNIT / 4))),
-                bottom_half: half,
-                interrupt_cpus: vec![first],
-                server: (rng.below(3) > 0).then_some(server),
-            });
-        }
+        add_devices(workload, rng);
+    }
+}
+
+/// Devices that serve no job.
+fn add_devices(workload: &mut Workload, rng: &mut SplitMix64) {
+    let cpus = workload.platform.cpus as u64;
+    for index in 0..rng.between(1, 3) {
+        let wcet = Nanos(rng.between(1, 3 * UNIT));
+        let actual = pick(rng, &[true, false]);
+        let half = ExecutionTime {
+            wcet,
+            actual: match actual {
+                true => Distribution::Uniform { min: Nanos(wcet.0 / 4 + 1), max: wcet },
+                false => Distribution::WorstCase,
+            },
+        };
+        let budget = Nanos(rng.between(1, 4) * UNIT);
+        let server = Server {
+            kind: pick(rng, &[ServerKind::CbsHard, ServerKind::Sporadic]),
+            budget,
+            period: Nanos(budget.0 * rng.between(2, 20)),
+            priority: None,
+        };
+        let first = CpuId(rng.below(cpus) as u16);
+        let gap = Distribution::Uniform { min: Nanos::ZERO, max: Nanos(20 * UNIT) };
+        let arrival = pick(rng, &[0, 1]);
+        workload.platform.devices.push(Device {
+            name: format!("d{index}"),
+            cluster: workload.platform.clusters.iter().position(|cpus| cpus.contains(&first)).unwrap_or(0),
+            arrival: if arrival == 0 { Arrival::Periodic } else { Arrival::Sporadic { gap } },
+            period: Nanos(rng.between(4, 60) * UNIT),
+            top_half: ExecutionTime::constant(Nanos(rng.below(UNIT / 4))),
+            bottom_half: half,
+            interrupt_cpus: vec![first],
+            server: (rng.below(3) > 0).then_some(server),
+        });
     }
 }
 
@@ -312,6 +322,30 @@ fn without_cache_delay(workload: &mut Workload) {
     let costs = workload.platform.overheads.at(1);
     let costs = OverheadCosts { cache_preemption: Nanos::ZERO, cache_migration: Nanos::ZERO, ..costs };
     workload.platform.overheads = OverheadProfile::constant("test", costs);
+}
+
+/// A system of another feature, to which others are added.
+fn mixed(seed: u64) -> (Workload, Scheduler) {
+    let rng = &mut SplitMix64::new(seed ^ 0x3317);
+    let base = Feature::ALL[rng.below(Feature::ALL.len() as u64 - 1) as usize];
+    let (mut workload, scheduler) = base.system(seed);
+    let clusters = workload.platform.clusters.len().max(1) as u64;
+    if rng.below(2) == 0 {
+        let kind = pick(rng, &[Kind::Copies, Kind::Rates, Kind::Spread, Kind::Served]);
+        let suspends = rng.below(2) == 0;
+        let mut graph = graphs::graph(rng, kind, "more".to_owned(), suspends);
+        for node in &mut graph.nodes {
+            node.cluster = (scheduler.scope != Scope::Global).then(|| rng.below(clusters) as usize);
+        }
+        workload.graphs.push(graph);
+    }
+    if rng.below(2) == 0 && base != Feature::Devices {
+        add_devices(&mut workload, rng);
+    }
+    if rng.below(2) == 0 {
+        serve(&mut workload, rng);
+    }
+    (workload, scheduler)
 }
 
 /// A system from `seed`, some tasks of which need more than their budgets from time to time: of odd seeds with periods of

@@ -96,7 +96,8 @@ fn body(rng: &mut SplitMix64, suspends: bool) -> Vec<Step> {
     body
 }
 
-fn graph(rng: &mut SplitMix64, kind: Kind, name: String, suspends: bool) -> Graph {
+/// A graph of that kind, whose nodes name no cluster.
+pub(crate) fn graph(rng: &mut SplitMix64, kind: Kind, name: String, suspends: bool) -> Graph {
     let count = rng.between(2, 5) as usize;
     let base = 12 * UNIT * rng.between(1, 4);
     let times = |rng: &mut SplitMix64| if kind == Kind::Rates || rng.below(4) == 0 { rng.between(1, 4) } else { 2 };
