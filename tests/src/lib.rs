@@ -9,6 +9,7 @@ pub mod features;
 pub mod graphs;
 pub mod judge;
 mod queues;
+pub mod servers;
 pub mod systems;
 
 /// Simulates `workload` under `scheduler` up to `end` with `seed`.

@@ -1,5 +1,5 @@
 //! `check` against the simulator, feature by feature: no simulated job exceeds what is proven, and how far the bounds lie
-//! above the worst that was seen.
+//! above the worst that was seen. And the judges of traces against it: they find nothing wrong.
 //!
 //! A run judges a few hundred systems a feature. For a campaign, `LAXITY_SYSTEMS=10000 cargo test -p laxity-tests --test
 //! features -- --nocapture`; `LAXITY_FIRST_SEED` says where to
@@ -7,15 +7,21 @@
 
 use laxity_analysis::check::Criterion;
 use laxity_model::{Instant, Nanos, Scheduler, Workload};
-use laxity_tests::features::{Feature, outrunning, urgent_last};
+use laxity_tests::features::{Feature, urgent_last};
 use laxity_tests::judge::{checked, compare, just_proven, observe};
+use laxity_tests::servers::outrunning;
 use laxity_tests::simulate;
-use laxity_tests::systems::patterns;
+use laxity_tests::systems::{UNIT, patterns};
+use laxity_trace::check;
 use laxity_trace::metrics::measure;
 
 /// The value of an environment variable, or what it is without one.
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().expect("a number of systems"))
+}
+
+fn is_wanted(feature: &Feature) -> bool {
+    std::env::var("LAXITY_FEATURE").map_or(true, |name| format!("{feature:?}") == name)
 }
 
 /// What was found about the systems of a feature.
@@ -85,9 +91,7 @@ fn context(feature: Feature, seed: u64, pattern: usize, workload: &Workload, sch
 fn no_job_exceeds_what_is_proven_whatever_the_feature() {
     let (first, count) = (number("LAXITY_FIRST_SEED", 0), number("LAXITY_SYSTEMS", 150));
     eprintln!("bound / worst simulated     proven   median   p90");
-    let wanted =
-        |feature: &Feature| std::env::var("LAXITY_FEATURE").map_or(true, |name| format!("{feature:?}") == name);
-    for feature in Feature::ALL.into_iter().filter(wanted) {
+    for feature in Feature::ALL.into_iter().filter(is_wanted) {
         let mut tightness = Tightness::default();
         (first..first + count).for_each(|seed| judge(feature, seed, &mut tightness));
         let (median, p90) = (tightness.at(50), tightness.at(90));
@@ -149,6 +153,25 @@ fn judge_others(seed: u64, tightness: &mut Tightness) -> u64 {
         tightness.permille.extend(task.response_time.map(|bound| bound.time.0.saturating_mul(1_000) / worst));
     }
     late
+}
+
+/// The judges of traces find nothing wrong with what the simulator does.
+#[test]
+fn every_schedule_is_legal_and_follows_its_policy_whatever_the_feature() {
+    let (first, count) = (number("LAXITY_FIRST_SEED", 0), number("LAXITY_SYSTEMS", 150));
+    let end = Instant(2_000 * UNIT);
+    for feature in Feature::ALL.into_iter().filter(is_wanted) {
+        for seed in first..first + count {
+            let (workload, scheduler) = feature.system(seed);
+            if feature == Feature::Mixed && !checked(&workload, &scheduler).refusals.is_empty() {
+                continue;
+            }
+            let (header, records) = simulate(&workload, &scheduler, end, seed);
+            for report in [check::legality(&header, &records, |_| None), check::policy(&header, &records)] {
+                assert!(report.violations.is_empty(), "{feature:?}, seed {seed}, {scheduler}: {:?}", report.violations);
+            }
+        }
+    }
 }
 
 /// `b` is late for long, and when its jobs are short again many are complete one after the other: so many of `c` are released

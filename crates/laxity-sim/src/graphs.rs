@@ -71,6 +71,12 @@ impl Graphs {
         self.handle(cx, graph, Event::Completed { node }, ready);
     }
 
+    /// Whether a job of `task`, a node, is released and waits, for feedback tokens or its predecessor.
+    pub fn has_released(&self, task: TaskId) -> bool {
+        let (graph, node) = self.node(task);
+        !self.graphs[graph].announced[node].is_empty()
+    }
+
     /// The graph that `task` is a node of, and its number there.
     fn node(&self, task: TaskId) -> (usize, usize) {
         let graph = self.graphs.iter().rposition(|graph| graph.first_task <= task.index()).expect("it is a node");

@@ -169,13 +169,17 @@ impl<S: Sink> Simulator<S> {
         run.complete();
         run.timer_cpu = cpu;
         let more = !run.backlog.is_empty();
+        let is_node =
+            matches!(self.plan.tasks[task.index()].released_by, ReleasedBy::TimeAndTokens | ReleasedBy::Tokens);
         if !self.servers.is_empty() {
+            // A node's next job may have been released and wait for this one.
+            let more = more || is_node && self.graphs.has_released(task);
             self.server_finished(cpu, task, more);
         }
         if more {
             self.make_ready(cpu, task);
         }
-        if matches!(self.plan.tasks[task.index()].released_by, ReleasedBy::TimeAndTokens | ReleasedBy::Tokens) {
+        if is_node {
             self.with_tokens(Some(cpu), |graphs, cx, ready| graphs.complete(cx, task, ready));
         }
     }

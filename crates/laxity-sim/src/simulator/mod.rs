@@ -242,7 +242,7 @@ impl<S: Sink> Simulator<S> {
     fn tick_due(&mut self) {
         let now = self.cx.now;
         while let Some(ticks) = self.ticks.as_mut().filter(|ticks| ticks.next == now) {
-            let (cpus, quantum) = ticks.take(self.cpus.len());
+            let (cpus, quantum) = ticks.take();
             for cpu in cpus {
                 if self.tick_matters(cpu) {
                     self.raise(CpuId(cpu as u16), Interrupt::Tick { quantum });

@@ -13,7 +13,7 @@ use self::links::{Links, Ready};
 use self::quanta::Boundaries;
 use super::{Act, Phase, Problem, Report, Violation};
 use crate::real_time::RealTimeView;
-use crate::replay::Replay;
+use crate::replay::{Replay, occupies_cpu};
 use crate::{Event, Origin, Sink, TraceHeader};
 
 /// Judges the links of a schedule. In every cluster of m CPUs, the linked jobs are the m most urgent ready ones
@@ -29,7 +29,8 @@ use crate::{Event, Origin, Sink, TraceHeader};
 ///   staggered quanta, for the CPU whose boundary it is), and no job becomes linked in between.
 /// - Quantum-driven, else: the tick handler acts some time after the boundary, so the rule is judged at the end of each
 ///   quantum: a job that was ready before the quantum began and is still unlinked must not be more urgent than a linked
-///   one, nor may a CPU have been without a link for all of the quantum. If ticks cost time, a job may become linked
+///   one, nor may a CPU have been without a link for all of the quantum. A quantum does not count whose tick waited behind
+///   other interrupts to its end. If ticks cost time, a job may become linked
 ///   only while a tick handler runs.
 /// - The fair class ranks no job: after the last record of every instant no CPU is without a link while a job of its
 ///   cluster waits.
@@ -177,7 +178,9 @@ impl PolicyCheck {
                 let end = boundaries.first_from(cpu, Instant(self.now.0.checked_add(1)?))?;
                 let first = boundaries.before(end).map(|begin| (begin, end));
                 let second = boundaries.after(end).map(|next| (end, next));
-                [first, second].into_iter().flatten().filter(|&(_, end)| end <= until).find_map(|(begin, _)| {
+                let is_decided =
+                    |&(begin, end): &(Instant, Instant)| end <= until && !boundaries.may_be_undecided(cpu, begin, end);
+                [first, second].into_iter().flatten().filter(is_decided).find_map(|(begin, _)| {
                     // With staggered quanta another CPU may have displaced the job within this CPU's quantum.
                     let since = |job: &Ready| match quanta {
                         Quanta::Aligned => job.since,
@@ -274,7 +277,8 @@ impl PolicyCheck {
             let Rule::AtBoundaries { boundaries, .. } = &self.rule else { return };
             // A job whose process is still there (a non-preemptive section) can be linked to no other CPU, whichever
             // CPU's quantum begins; nothing is switched by that.
-            if state.job() == Some(job) || boundaries.may_link(cpu, at, self.ideal) {
+            let is_there = state.job() == Some(job) || boundaries.is_switched_in(cpu, job);
+            if is_there || boundaries.may_link(cpu, at, self.ideal) {
                 return;
             }
             Problem::LinkedWithinQuantum { quantum: self.quantum }
@@ -303,13 +307,28 @@ impl PolicyCheck {
                     self.links.update(at, job.task, &self.replay);
                 }
             }
-            Event::Dispatch { cpu, .. } => self.links.note_dispatch(at, cpu),
+            Event::Dispatch { cpu, .. } => {
+                self.links.note_dispatch(at, cpu);
+                if let Rule::AtBoundaries { boundaries, .. } = &mut self.rule {
+                    boundaries.dispatched(cpu);
+                }
+            }
             Event::Priority { job, .. } => self.links.note_priority(at, job, &self.replay),
             Event::NonPreemptiveBegin { job, .. } => self.links.set_non_preemptive_until(job, Instant::NEVER),
             Event::NonPreemptiveEnd { job, .. } => self.links.set_non_preemptive_until(job, at),
-            Event::Overhead { cpu, kind: OverheadKind::Tick, duration } => {
+            Event::Overhead { cpu, kind, duration } if occupies_cpu(kind) => {
                 if let Rule::AtBoundaries { boundaries, .. } = &mut self.rule {
-                    boundaries.ticked(cpu, at, at.saturating_add(duration));
+                    let until = at.saturating_add(duration);
+                    boundaries.covered(cpu, at, until);
+                    boundaries.follow_process(cpu, kind, at, until, self.replay.details().queues.linked(cpu));
+                    if kind == OverheadKind::Tick {
+                        boundaries.ticked(cpu, at, until);
+                    }
+                }
+            }
+            Event::LockWait { cpu, duration } => {
+                if let Rule::AtBoundaries { boundaries, .. } = &mut self.rule {
+                    boundaries.covered(cpu, at, at.saturating_add(duration));
                 }
             }
             _ => {}

@@ -1,6 +1,6 @@
 //! Where quanta begin.
 
-use laxity_model::{CpuId, Instant, Nanos, Quanta};
+use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, Quanta};
 
 use crate::TraceHeader;
 
@@ -23,6 +23,12 @@ struct CpuQuanta {
     cluster: Option<usize>,
     /// The last tick handler: from, to.
     tick: Option<(Instant, Instant)>,
+    /// For how long scheduler and interrupt code had the CPU without a break, when it last did: from, to.
+    busy: (Instant, Instant),
+    /// The job whose process was switched in, until it is dispatched or another is switched in.
+    switched_in: Option<JobId>,
+    /// When the scheduler last ended.
+    scheduled: Option<Instant>,
 }
 
 impl Boundaries {
@@ -72,6 +78,52 @@ impl Boundaries {
         quanta.tick = Some((from, to));
         if let Some(until) = quanta.cluster.and_then(|cluster| self.ticks_until.get_mut(cluster)) {
             *until = Some(to).max(*until);
+        }
+    }
+
+    /// Scheduler or interrupt code has `cpu`.
+    pub fn covered(&mut self, cpu: CpuId, from: Instant, to: Instant) {
+        let Some(CpuQuanta { busy, .. }) = self.cpus.get_mut(cpu.index()) else { return };
+        *busy = if from <= busy.1 { (busy.0, busy.1.max(to)) } else { (from, to) };
+    }
+
+    /// Code of some kind runs on `cpu`, to which `linked` is linked. Where the scheduler has just ended the process of that job
+    /// is switched in, be it at a cost or at none.
+    pub fn follow_process(
+        &mut self,
+        cpu: CpuId,
+        kind: OverheadKind,
+        from: Instant,
+        to: Instant,
+        linked: Option<JobId>,
+    ) {
+        let Some(quanta) = self.cpus.get_mut(cpu.index()) else { return };
+        if kind == OverheadKind::ContextSwitch || quanta.scheduled == Some(from) {
+            quanta.switched_in = linked;
+        }
+        quanta.scheduled = (kind == OverheadKind::Scheduling).then_some(to);
+    }
+
+    /// A job is dispatched on `cpu`.
+    pub fn dispatched(&mut self, cpu: CpuId) {
+        if let Some(quanta) = self.cpus.get_mut(cpu.index()) {
+            quanta.switched_in = None;
+        }
+    }
+
+    /// Whether the process of `job` was switched in on `cpu`, and interrupts have kept the job from being dispatched.
+    pub fn is_switched_in(&self, cpu: CpuId, job: JobId) -> bool {
+        self.cpus.get(cpu.index()).is_some_and(|quanta| quanta.switched_in == Some(job))
+    }
+
+    /// Whether the tick of the quantum of `cpu` from `begin` to `end` may have had to wait for all of it: behind interrupts
+    /// that were there before. Aligned quanta are decided by the first tick handler of the cluster.
+    pub fn may_be_undecided(&self, cpu: CpuId, begin: Instant, end: Instant) -> bool {
+        let is_busy = |quanta: &CpuQuanta| quanta.busy.0 <= begin && quanta.busy.1 >= end;
+        let own = &self.cpus[cpu.index()];
+        match self.quanta {
+            Quanta::Aligned => self.cpus.iter().filter(|quanta| quanta.cluster == own.cluster).all(is_busy),
+            Quanta::Staggered => is_busy(own),
         }
     }
 
