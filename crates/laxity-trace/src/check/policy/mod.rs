@@ -5,9 +5,7 @@ mod quanta;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use laxity_model::{
-    CpuId, Instant, InterruptHandling, Invocation, JobId, Nanos, OverheadCosts, OverheadKind, PriorityRule, Quanta,
-};
+use laxity_model::{CpuId, Instant, InterruptHandling, Invocation, JobId, Nanos, OverheadCosts, PriorityRule, Quanta};
 
 use self::links::{Links, Ready};
 use self::quanta::Boundaries;
@@ -30,8 +28,7 @@ use crate::{Event, Origin, Sink, TraceHeader};
 /// - Quantum-driven, else: the tick handler acts some time after the boundary, so the rule is judged at the end of each
 ///   quantum: a job that was ready before the quantum began and is still unlinked must not be more urgent than a linked
 ///   one, nor may a CPU have been without a link for all of the quantum. A quantum does not count whose tick waited behind
-///   other interrupts to its end. If ticks cost time, a job may become linked
-///   only while a tick handler runs.
+///   other interrupts to its end. If ticks cost time, a job may become linked only while a tick handler runs.
 /// - The fair class ranks no job: after the last record of every instant no CPU is without a link while a job of its
 ///   cluster waits.
 /// - In a simulation without overheads, each CPU moreover runs what it is linked to.
@@ -318,12 +315,8 @@ impl PolicyCheck {
             Event::NonPreemptiveEnd { job, .. } => self.links.set_non_preemptive_until(job, at),
             Event::Overhead { cpu, kind, duration } if occupies_cpu(kind) => {
                 if let Rule::AtBoundaries { boundaries, .. } = &mut self.rule {
-                    let until = at.saturating_add(duration);
-                    boundaries.covered(cpu, at, until);
-                    boundaries.follow_process(cpu, kind, at, until, self.replay.details().queues.linked(cpu));
-                    if kind == OverheadKind::Tick {
-                        boundaries.ticked(cpu, at, until);
-                    }
+                    let linked = self.replay.details().queues.linked(cpu);
+                    boundaries.overhead(cpu, kind, (at, at.saturating_add(duration)), linked);
                 }
             }
             Event::LockWait { cpu, duration } => {

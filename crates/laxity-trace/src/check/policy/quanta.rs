@@ -73,7 +73,7 @@ impl Boundaries {
     }
 
     /// A tick handler ran on `cpu`.
-    pub fn ticked(&mut self, cpu: CpuId, from: Instant, to: Instant) {
+    fn ticked(&mut self, cpu: CpuId, from: Instant, to: Instant) {
         let Some(quanta) = self.cpus.get_mut(cpu.index()) else { return };
         quanta.tick = Some((from, to));
         if let Some(until) = quanta.cluster.and_then(|cluster| self.ticks_until.get_mut(cluster)) {
@@ -87,16 +87,13 @@ impl Boundaries {
         *busy = if from <= busy.1 { (busy.0, busy.1.max(to)) } else { (from, to) };
     }
 
-    /// Code of some kind runs on `cpu`, to which `linked` is linked. Where the scheduler has just ended the process of that job
-    /// is switched in, be it at a cost or at none.
-    pub fn follow_process(
-        &mut self,
-        cpu: CpuId,
-        kind: OverheadKind,
-        from: Instant,
-        to: Instant,
-        linked: Option<JobId>,
-    ) {
+    /// An overhead covers `cpu`, to which `linked` is linked. Where the scheduler has just ended, the process of that job is
+    /// switched in, be it at a cost or at none.
+    pub fn overhead(&mut self, cpu: CpuId, kind: OverheadKind, (from, to): (Instant, Instant), linked: Option<JobId>) {
+        self.covered(cpu, from, to);
+        if kind == OverheadKind::Tick {
+            self.ticked(cpu, from, to);
+        }
         let Some(quanta) = self.cpus.get_mut(cpu.index()) else { return };
         if kind == OverheadKind::ContextSwitch || quanta.scheduled == Some(from) {
             quanta.switched_in = linked;
