@@ -320,3 +320,51 @@ def test_claims_of_configurations_that_showed_no_frame_are_not_decidable_and_not
 def test_a_wrong_argument_is_refused_with_the_way_out(arguments, says, tmp_path, capsys):
     assert main([STUDY, *arguments, "--out", str(tmp_path)]) == 2
     assert says in capsys.readouterr().err
+
+
+# --- Proven from end to end -------------------------------------------------------------------------------------------
+
+SYNCED = [one for one in CONFIGURATIONS if one.tokens]
+
+
+def _with(whole: laxity.Workload, *, graphs: int, period: str | None = None, permille: int = 1_000) -> laxity.Workload:
+    """The first graphs, at times of so many thousandths."""
+    file = json.loads(whole.to_json())
+    file["graph"] = file["graph"][:graphs]
+    for graph in file["graph"]:
+        graph["node"][0]["period"] = period or graph["node"][0]["period"]
+        # A node of one step has it without a body.
+        for step in (step for node in graph["node"] for step in node.get("body", [node])):
+            for kind in step.keys() & {"cpu", "kernel", "wcet"}:
+                value, unit = step[kind].split()
+                step[kind] = f"{max(1, round(float(value) * NS[unit] * permille / 1_000))} ns"
+                if permille != 1_000:
+                    step.pop("actual", None)
+    return laxity.Workload.from_json(json.dumps(file))
+
+
+NS = {"ns": 1, "us": 1_000, "ms": 1_000_000}
+
+
+@pytest.mark.parametrize("configuration", SYNCED, ids=lambda c: c.name)
+def test_a_stabilizer_alone_is_proven_from_end_to_end(configuration):
+    """With its longest times, on six CPUs. A frame that is shown is up to six periods older than the one read."""
+    for period in (30, 100):
+        alone = _with(workload(configuration, Options()), graphs=1, period=f"{period} ms")
+        found = laxity.check(alone, growth=False)
+        assert found
+        bound = found.graphs["end_to_end_ns"][0].as_py() / 1e6 - 6 * period
+        assert bound < 25
+        latencies = laxity.simulate(alone, duration="3 s").graphs
+        assert 0 < latencies["max_ns"][0].as_py() / 1e6 - 6 * period <= bound
+
+
+@pytest.mark.parametrize("configuration", SYNCED, ids=lambda c: c.name)
+def test_seventeen_stabilizers_have_no_bounds_but_with_a_fraction_of_their_times(configuration):
+    seventeen = workload(configuration, Options())
+    found = laxity.check(seventeen, growth=False)
+    assert (found.hard.status, found.soft.status) == ("infeasible", "infeasible")
+    assert "utilization 7.511 exceeds 6 CPUs" in found.hard.failures[0]
+    fraction = laxity.check(_with(seventeen, graphs=17, permille=30), growth=False)
+    assert fraction.soft.status == "schedulable"
+    assert all(bound is not None for bound in fraction.graphs["end_to_end_ns"].to_pylist())

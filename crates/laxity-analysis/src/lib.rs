@@ -20,6 +20,7 @@
 //! that accounts for it), and times that are whole ticks.
 #![forbid(unsafe_code)]
 
+mod busy_period;
 pub mod bwlock;
 pub mod check;
 mod exact;
@@ -37,6 +38,7 @@ pub mod suspension;
 mod task_set;
 mod verdict;
 
+pub use busy_period::busy_period;
 pub use exact::{Rational, rational};
 pub use limits::Limits;
 pub use task_set::{AnalysisTask, DeadlineClass, LONGEST_TICKS, TaskSet, TaskSetError};

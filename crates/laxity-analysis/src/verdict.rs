@@ -47,6 +47,8 @@ pub enum Test {
     UniprocessorEdfInterrupts,
     /// Response-time analysis for fixed priorities on one CPU, with handlers counted so.
     UniprocessorFixedPriorityInterrupts,
+    /// All that is pending is complete when the longest busy period of all CPUs together ends.
+    BusyPeriod,
 }
 
 /// A test and what it found.
@@ -203,7 +205,7 @@ pub struct TestSet(u32);
 
 impl Test {
     /// Every test, in a fixed order.
-    pub const ALL: [Test; 20] = [
+    pub const ALL: [Test; 21] = [
         Test::Trivial,
         Test::Gfb,
         Test::Bak,
@@ -224,6 +226,7 @@ impl Test {
         Test::SuspensionAware,
         Test::UniprocessorEdfInterrupts,
         Test::UniprocessorFixedPriorityInterrupts,
+        Test::BusyPeriod,
     ];
 
     /// The name in files and tables.
@@ -249,6 +252,7 @@ impl Test {
             Test::SuspensionAware => "suspension_aware",
             Test::UniprocessorEdfInterrupts => "uniprocessor_edf_interrupts",
             Test::UniprocessorFixedPriorityInterrupts => "uniprocessor_fixed_priority_interrupts",
+            Test::BusyPeriod => "busy_period",
         }
     }
 }

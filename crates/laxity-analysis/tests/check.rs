@@ -370,6 +370,28 @@ fn a_node_of_another_rate_has_the_period_that_its_tokens_give_it_rounded_down() 
     assert_eq!(report.graphs[0].end_to_end, Some(Nanos(247)));
 }
 
+/// Two chains of three on a CPU: each node may wait for the three of the other chain, but a chain for no more than once. Nothing is
+/// said of busy periods where a CPU may be idle while a job waits: for a quantum, or for budget.
+#[test]
+fn what_is_pending_is_complete_when_nothing_is() {
+    let chain = |name: &str| {
+        let nodes = vec![node("a", 1, Some(20)), node("b", 1, None), node("c", 1, None)];
+        Graph::new(name, nodes, vec![edge(0, 1, 1, 1), edge(1, 2, 1, 1)])
+    };
+    let mut both = workload(1, vec![]);
+    both.graphs = vec![chain("one"), chain("other")];
+    let longest = |workload: &Workload, scheduler: &str| {
+        let report = checked(workload, scheduler);
+        assert!(report.hard.is_schedulable(), "{:?}", report.hard);
+        report.graphs.iter().map(|graph| graph.end_to_end.expect("a bound").0).max()
+    };
+    assert_eq!(longest(&both, "P-EDF"), Some(6));
+    let mut beside = both.clone();
+    beside.graphs[0].nodes[0].server = Some(TaskServer::hard(Nanos(2)));
+    assert!(longest(&beside, "P-EDF") > Some(6));
+    assert!(checked(&both, "P-EDF").tasks.iter().all(|task| task.response_time.is_some_and(|bound| bound.time.0 <= 6)));
+}
+
 /// A source is served as a task is. Jobs of a node that waits for tokens may begin early, so that they have no bound; the task
 /// beside it has, whatever they need.
 #[test]

@@ -40,8 +40,10 @@ pub(super) struct Found {
     pub soft: Finding,
     /// The accounting under which the bounds hold, or the hard one if there are none.
     pub inflation: Option<Inflation>,
-    /// Response times of the members, in ticks; `None` for one that has no bound.
+    /// Response times of the members that tests bound, in ticks; `None` for one that has no bound.
     pub bounds: Option<(Vec<Option<u64>>, BoundSource)>,
+    /// For how long the part of the machine that it is of may be busy ([`busy_period`](super::busy_period)).
+    pub busy: Option<u64>,
 }
 
 /// See [`super::check`].
@@ -194,8 +196,8 @@ impl<'a> Analysis<'a> {
         let all: Option<Vec<_>> = inflated.into_iter().collect();
         report.load.after = all.map(|all| sum_for_people(all.into_iter().flatten()));
         report.tasks = self.task_reports(&solution);
-        report.graphs = graphs(workload, &report.tasks);
-        report.chains = chains::chains(workload, &report.tasks);
+        report.graphs = graphs(workload, &report.tasks, &solution.together);
+        report.chains = chains::chains(workload, &report.tasks, &solution.together);
         chains::judge(&report.chains, &report.tasks, &mut report.hard);
         report.scaling = options.scaling.then(|| scaling(self, options));
     }
@@ -210,12 +212,12 @@ pub(super) fn find(context: &Context<'_>, limits: &Limits) -> Found {
         let bounds = bounds.unwrap_or_else(|| (deadlines(), BoundSource::Deadline));
         // Deadlines that are met bound tardiness by 0.
         let soft = Finding { tests: hard.tests.clone(), ..Finding::proven(Test::BoundedTardiness) };
-        return Found { hard, soft, inflation, bounds: Some(bounds) };
+        return Found { hard, soft, inflation, bounds: Some(bounds), busy: None };
     }
     if let Some(bounds) = bounds {
         // Budgets are in time, and some jobs that wait for them are not.
         let soft = is_bounded.unwrap_or_else(|| Finding::failed(Status::NotProven, hard.failures.clone()));
-        return Found { hard, soft, inflation, bounds: Some(bounds) };
+        return Found { hard, soft, inflation, bounds: Some(bounds), busy: None };
     }
     let Soft { finding, bounds } = soft(context, limits);
     let (inflation, bounds) = match bounds {
@@ -224,7 +226,7 @@ pub(super) fn find(context: &Context<'_>, limits: &Limits) -> Found {
             (Some(inflation), Some((times.into_iter().map(Some).collect(), source)))
         }
     };
-    Found { hard, soft: finding, inflation, bounds }
+    Found { hard, soft: finding, inflation, bounds, busy: None }
 }
 
 /// `member`: which of the members it is, if it is one.
@@ -239,8 +241,8 @@ pub(super) fn task_report(context: &Context<'_>, found: &Found, index: usize, me
         Some(Jobs { fate: Fate::Served { budgets, .. }, .. }) => terms.of_budgets(*budgets, wcet),
         _ => terms,
     });
-    let bound = found.bounds.as_ref().zip(member);
-    let bound = bound.and_then(|((times, by), member)| Some(Bound { time: Nanos(times[member]?), by: *by }));
+    let bound = member.and_then(|member| found.bound(member, task));
+    let bound = bound.map(|(time, by)| Bound { time: Nanos(time), by });
     let laxity = |bound: Bound| {
         let left = i128::from(deadline) - i128::from(bound.time.0);
         SignedNanos(i64::try_from(left).unwrap_or(i64::MIN))

@@ -5,10 +5,11 @@ use laxity_model::{Chain, Graph, Nanos, Workload};
 use super::report::ChainReport;
 use super::{ChainBounds, Failure, Finding, Status, TaskReport};
 use crate::exact::{ceil_ticks, whole};
-use crate::pgm::{ChainPath, Hop, TokenGraph, chain_bounds, rates};
+use crate::pgm::{ChainPath, Hop, Responses, TokenGraph, chain_bounds, rates};
 
-/// A report for each chain; `tasks` are the workload's tasks, then the nodes of each graph.
-pub(super) fn chains(workload: &Workload, tasks: &[TaskReport]) -> Vec<ChainReport> {
+/// A report for each chain; `tasks` are the workload's tasks, then the nodes of each graph, and `together` as in
+/// [`Solution`](super::coupled::Solution).
+pub(super) fn chains(workload: &Workload, tasks: &[TaskReport], together: &[Option<u64>]) -> Vec<ChainReport> {
     let report = |chain: &Chain| {
         let before = workload.graphs[..chain.graph].iter().map(|graph| graph.nodes.len()).sum::<usize>();
         let (graph, first) = (&workload.graphs[chain.graph], workload.tasks.len() + before);
@@ -17,7 +18,7 @@ pub(super) fn chains(workload: &Workload, tasks: &[TaskReport]) -> Vec<ChainRepo
             path: chain.path.iter().map(|node| first + node).collect(),
             data_age_max: chain.data_age_max,
             reaction_time_max: chain.reaction_time_max,
-            bounds: bounds(chain, graph, &tasks[first..first + graph.nodes.len()]),
+            bounds: bounds(chain, graph, &tasks[first..first + graph.nodes.len()], together[first]),
         }
     };
     workload.chains.iter().map(report).collect()
@@ -40,7 +41,7 @@ pub(super) fn is_in_time(chain: &ChainReport) -> bool {
 }
 
 /// Jobs that may wait for a replica of their graph's data have no response-time bounds.
-fn bounds(chain: &Chain, graph: &Graph, tasks: &[TaskReport]) -> Result<ChainBounds, String> {
+fn bounds(chain: &Chain, graph: &Graph, tasks: &[TaskReport], together: Option<u64>) -> Result<ChainBounds, String> {
     let mut responses = Vec::with_capacity(tasks.len());
     for task in tasks {
         let bound = task.response_time.ok_or_else(|| format!("node \"{}\" has no response-time bound", task.name))?;
@@ -50,7 +51,9 @@ fn bounds(chain: &Chain, graph: &Graph, tasks: &[TaskReport]) -> Result<ChainBou
     let rates = rates(&tokens).map_err(|error| error.to_string())?;
     let responses: Vec<_> = responses.iter().map(|time| whole(time.0)).collect();
     let phases: Vec<_> = graph.nodes.iter().map(|node| whole(node.phase.0)).collect();
-    let found = chain_bounds(&tokens, &rates, &responses, &phases, &path(chain, graph));
+    let together = together.map(whole);
+    let responses = Responses { nodes: &responses, together: together.as_ref() };
+    let found = chain_bounds(&tokens, &rates, responses, &phases, &path(chain, graph));
     let found = found.map_err(|error| error.to_string())?;
     Ok(ChainBounds {
         data_age: Nanos(ceil_ticks(&found.data_age)),

@@ -8,11 +8,13 @@
 //!   the former, and may wait there behind others.
 //! - **Replicas.** With too few replicas of the data of its graph a job may wait for one beyond its arrival: then its response
 //!   takes longer, and those of its node that pile up meanwhile delay others more. So bounds hold for clusters that have nodes
-//!   of such a graph only if its replicas suffice under these bounds ([`replicas_needed`]).
+//!   of such a graph only if its replicas suffice under these bounds ([`replicas_needed`](crate::pgm::replicas_needed)).
 //!
 //! So bounds are found from below, from execution times up, until what follows from them changes nothing. That is no circle: let
 //! some job be the first that responds later than its bound, is released earlier, or waits for a replica. Until then none
 //! did, so that all that bounds rest on was as supposed; then neither does this one.
+
+use std::ops::Range;
 
 use laxity_model::{Graph, Nanos, Replicas, Workload};
 
@@ -24,7 +26,7 @@ use super::hard::{infeasible, overload};
 use super::served::with_budgets;
 use super::{Accounting, Failure, Finding, Status, TaskReport, explain, safe};
 use crate::exact::{ceil_ticks, whole};
-use crate::pgm::{Rate, TokenGraph, earliness, rates, replicas_needed};
+use crate::pgm::{Rate, TokenGraph, earliness, rates, replicas_needed_within, unevenness};
 use crate::{Limits, Rational};
 
 /// Rounds in which bounds settle; in practice a handful.
@@ -37,6 +39,8 @@ pub(super) struct Solution {
     pub clusters: Vec<Cluster>,
     /// About each cluster.
     pub found: Vec<Found>,
+    /// Of each task: by when all is complete that the job of a source sets off, counted from its arrival.
+    pub together: Vec<Option<u64>>,
 }
 
 /// The tokens of a graph.
@@ -46,6 +50,8 @@ pub(super) struct Flow {
     graph: TokenGraph,
     rates: Vec<Rate>,
     phases: Vec<Rational>,
+    /// Of each node: how unevenly its tokens come, if jobs take no time.
+    uneven: Vec<u64>,
     /// Of each node: those whose tokens, or use of replicas, may be the last that its job waits for.
     releasers: Vec<Vec<usize>>,
 }
@@ -67,20 +73,35 @@ impl Flow {
                 Replicas::Count(_) | Replicas::Auto => (0..nodes).collect(),
             };
             if let Ok(rates) = rates(&graph) {
-                let phases = described.nodes.iter().map(|node| whole(node.phase.0)).collect();
-                flows.push(Flow { first, graph, rates, phases, releasers: (0..nodes).map(releasers).collect() });
+                let phases: Vec<Rational> = described.nodes.iter().map(|node| whole(node.phase.0)).collect();
+                // A source that waits for tokens keeps its period from then on, and so waits once they are there.
+                let waits = graph.edges.iter().any(|edge| graph.sources[edge.consumer].is_some());
+                let uneven = unevenness(&graph, &rates, &phases).filter(|_| !waits);
+                let uneven = uneven.map_or_else(|| vec![UNBOUNDED; nodes], |times| times.iter().map(ticks).collect());
+                let releasers = (0..nodes).map(releasers).collect();
+                flows.push(Flow { first, graph, rates, phases, uneven, releasers });
             }
             first += nodes;
         }
         flows
     }
 
-    /// How early each node's jobs may be, if tasks respond within `known`.
-    fn early(&self, known: &[Option<u64>]) -> Vec<u64> {
-        let responses = &known[self.first..self.first + self.rates.len()];
-        let responses: Vec<Option<Rational>> = responses.iter().map(|time| time.map(whole)).collect();
-        let early = earliness(&self.graph, &self.rates, &responses, &self.phases);
-        early.iter().map(|time| time.as_ref().map_or(UNBOUNDED, |time| ceil_ticks(time).min(UNBOUNDED))).collect()
+    /// Its nodes among the tasks.
+    pub fn nodes(&self) -> Range<usize> {
+        self.first..self.first + self.rates.len()
+    }
+
+    /// Writes how unevenly the tokens of its nodes come, if jobs take no time.
+    pub fn write_unevenness(&self, of_tasks: &mut [u64]) {
+        of_tasks[self.nodes()].copy_from_slice(&self.uneven);
+    }
+
+    /// How early each node's jobs may be, if tasks respond within `known` and all `together` ([`Solution::together`]).
+    fn early(&self, known: &[Option<u64>], together: &[Option<u64>]) -> Vec<u64> {
+        let responses: Vec<Option<Rational>> = known[self.nodes()].iter().map(|time| time.map(whole)).collect();
+        let together = together[self.first].map(whole);
+        let early = earliness(&self.graph, &self.rates, &responses, together.as_ref(), &self.phases);
+        early.iter().map(|time| time.as_ref().map_or(UNBOUNDED, ticks)).collect()
     }
 
     /// What a node has to do with nodes of other clusters, whose CPUs may keep interrupts waiting for so long.
@@ -99,11 +120,17 @@ impl Flow {
     }
 }
 
+fn ticks(time: &Rational) -> u64 {
+    ceil_ticks(time).min(UNBOUNDED)
+}
+
 impl Analysis<'_> {
     /// What there is to be found. See the head of this file.
     pub fn solve(&self, permille: u64, limits: &Limits) -> Solution {
         let mut tasks = self.scaled(permille);
         let mut known: Vec<Option<u64>> = tasks.iter().map(|task| Some(task.wcet)).collect();
+        let mut busy = self.busy_periods(&tasks);
+        let mut together = self.of_tasks(&busy);
         let mut lags = vec![0; self.clusters.len()];
         let mut waits = vec![false; self.workload.graphs.len()];
         let mut found: Vec<Option<Found>> = self.clusters.iter().map(|_| None).collect();
@@ -111,7 +138,7 @@ impl Analysis<'_> {
         let mut members = vec![Vec::new(); self.clusters.len()];
         let mut round = 0;
         loop {
-            let is_changed = self.pass_on(&mut tasks, &known, &lags);
+            let is_changed = self.pass_on(&mut tasks, &known, &together, &lags);
             let (analysed, clusters) = with_budgets(&self.machine, &self.clusters, &tasks);
             clusters.iter().flat_map(|cluster| &cluster.isolated).for_each(|&isolated| known[isolated] = None);
             for ((context, found), members) in self.contexts(&analysed, &clusters).zip(&mut found).zip(&mut members) {
@@ -123,13 +150,14 @@ impl Analysis<'_> {
                     continue;
                 }
                 members.clone_from(&context.cluster.members);
-                let now = unbounded(&context).unwrap_or_else(|| find(&context, limits));
-                let times = now.bounds.as_ref().map(|(times, _)| times.as_slice());
-                lags[context.index] = self.lag(&context, times).max(lags[context.index]);
-                for (member, &index) in context.cluster.members.iter().enumerate() {
-                    let time = times.and_then(|times| times[member]);
+                let mut now = unbounded(&context).unwrap_or_else(|| find(&context, limits));
+                now.busy = busy[context.index];
+                let time = |(member, task)| now.time(member, task);
+                let times: Vec<Option<u64>> = context.members().enumerate().map(time).collect();
+                for (&index, &time) in context.cluster.members.iter().zip(&times) {
                     known[index] = known[index].zip(time).map(|(known, time)| known.max(time));
                 }
+                lags[context.index] = self.lag(&context, times).max(lags[context.index]);
                 *found = Some(now);
             }
             round += 1;
@@ -137,32 +165,53 @@ impl Analysis<'_> {
                 // Ever later and earlier: taken to be without bound.
                 let is_unsettled = |cluster: &&Cluster| cluster.members.iter().any(|&member| is_changed[member]);
                 let unsettled = self.clusters.iter().filter(is_unsettled).flat_map(|cluster| &cluster.members);
-                unsettled.for_each(|&member| known[member] = None);
+                unsettled.for_each(|&member| known[member] = tasks[member].within_busy(together[member]));
             }
-            if self.pass_on(&mut tasks.clone(), &known, &lags).iter().any(|&changed| changed) {
+            if self.pass_on(&mut tasks.clone(), &known, &together, &lags).iter().any(|&changed| changed) {
                 continue;
             }
             let mut found_so_far: Vec<&mut Found> = found.iter_mut().flatten().collect();
-            if withdraw(self.workload, &clusters, &mut found_so_far, &mut waits) {
-                for (cluster, found) in clusters.iter().zip(&found) {
-                    let is_known = found.as_ref().is_some_and(|found| found.bounds.is_some());
-                    cluster.members.iter().filter(|_| !is_known).for_each(|&member| known[member] = None);
+            if withdraw(self.workload, &analysed, &clusters, &mut found_so_far, &mut waits) {
+                self.refute_busy_periods(&waits, &mut busy);
+                together = self.of_tasks(&busy);
+                for ((cluster, found), &busy) in clusters.iter().zip(found_so_far).zip(&busy) {
+                    found.busy = busy;
+                    let unknown = cluster.members.iter().filter(|_| found.bounds.is_none());
+                    unknown.for_each(|&member| known[member] = tasks[member].within_busy(busy));
                 }
                 continue;
             }
-            return Solution { analysed, clusters, found: found.into_iter().flatten().collect() };
+            for (context, found) in self.contexts(&analysed, &clusters).zip(found_so_far) {
+                found.conclude(&context);
+            }
+            return Solution { analysed, clusters, found: found.into_iter().flatten().collect(), together };
         }
     }
 
+    /// Of each task: what there is of its cluster.
+    fn of_tasks(&self, of_clusters: &[Option<u64>]) -> Vec<Option<u64>> {
+        let mut of_tasks = vec![None; self.tasks.len()];
+        for (cluster, &value) in self.clusters.iter().zip(of_clusters) {
+            cluster.members.iter().for_each(|&member| of_tasks[member] = value);
+        }
+        of_tasks
+    }
+
     /// Writes into `tasks` what follows for nodes if jobs respond within `known`; for which of them something changed.
-    fn pass_on(&self, tasks: &mut [AnalysedTask], known: &[Option<u64>], lags: &[u64]) -> Vec<bool> {
+    fn pass_on(
+        &self,
+        tasks: &mut [AnalysedTask],
+        known: &[Option<u64>],
+        together: &[Option<u64>],
+        lags: &[u64],
+    ) -> Vec<bool> {
         let mut is_changed = vec![false; tasks.len()];
         let mut cluster_of = vec![0; tasks.len()];
         for (index, cluster) in self.clusters.iter().enumerate() {
             cluster.members.iter().for_each(|&member| cluster_of[member] = index);
         }
         for flow in &self.flows {
-            for (node, early) in flow.early(known).into_iter().enumerate() {
+            for (node, early) in flow.early(known, together).into_iter().enumerate() {
                 let tokens = Some(flow.tokens(self, node, &cluster_of, lags));
                 let task = &mut tasks[flow.first + node];
                 is_changed[flow.first + node] = (task.early, task.node) != (early, tokens);
@@ -173,11 +222,11 @@ impl Analysis<'_> {
     }
 
     /// How long interrupts may wait on the cluster's CPUs, if its jobs are pending for up to `times`.
-    fn lag(&self, context: &Context<'_>, times: Option<&[Option<u64>]>) -> u64 {
+    fn lag(&self, context: &Context<'_>, times: Vec<Option<u64>>) -> u64 {
         if self.flows.is_empty() || self.clusters.len() < 2 || self.machine.accounting != Accounting::Safe {
             return 0;
         }
-        let pending: Option<Vec<u64>> = times.and_then(|times| times.iter().copied().collect());
+        let pending: Option<Vec<u64>> = times.into_iter().collect();
         pending.and_then(|pending| safe::lag(context, &pending).ok()).unwrap_or(UNBOUNDED)
     }
 
@@ -217,12 +266,18 @@ fn unbounded(context: &Context<'_>) -> Option<Found> {
         Some(overload) => Finding::failed(Status::Infeasible, vec![overload]),
         None => Finding::failed(Status::NotProven, vec![failure]),
     };
-    Some(Found { hard, soft, inflation: None, bounds: None })
+    Some(Found { hard, soft, inflation: None, bounds: None, busy: None })
 }
 
 /// Takes back what was found about clusters whose nodes may wait for replicas of data; whether there are more of them than
 /// those of graphs that were known to (`waits`).
-fn withdraw(workload: &Workload, clusters: &[Cluster], found: &mut [&mut Found], waits: &mut [bool]) -> bool {
+fn withdraw(
+    workload: &Workload,
+    analysed: &[AnalysedTask],
+    clusters: &[Cluster],
+    found: &mut [&mut Found],
+    waits: &mut [bool],
+) -> bool {
     let mut first = workload.tasks.len();
     let mut are_more = false;
     for (graph, waits) in workload.graphs.iter().zip(waits) {
@@ -231,8 +286,10 @@ fn withdraw(workload: &Workload, clusters: &[Cluster], found: &mut [&mut Found],
         if *waits {
             continue;
         }
-        let bounds: Vec<Option<Nanos>> = nodes.clone().map(|node| response(clusters, found, node)).collect();
-        let Some(message) = reason(graph, &bounds) else { continue };
+        let bounds: Vec<Option<Nanos>> = nodes.clone().map(|node| response(analysed, clusters, found, node)).collect();
+        let together = found.iter().zip(clusters).find(|(_, cluster)| cluster.members.contains(&nodes.start));
+        let together = together.and_then(|(found, _)| found.busy).map(Nanos);
+        let Some(message) = reason(graph, &bounds, together) else { continue };
         (*waits, are_more) = (true, true);
         for (index, cluster) in clusters.iter().enumerate() {
             if cluster.members.iter().any(|member| nodes.contains(member)) {
@@ -245,23 +302,23 @@ fn withdraw(workload: &Workload, clusters: &[Cluster], found: &mut [&mut Found],
 }
 
 /// The bound on the response time of a task.
-fn response(clusters: &[Cluster], found: &[&mut Found], task: usize) -> Option<Nanos> {
+fn response(analysed: &[AnalysedTask], clusters: &[Cluster], found: &[&mut Found], task: usize) -> Option<Nanos> {
     let of = |(cluster, found): (&Cluster, &&mut Found)| {
         let member = cluster.members.binary_search(&task).ok()?;
-        found.bounds.as_ref().and_then(|(times, _)| times[member])
+        found.time(member, &analysed[task])
     };
     clusters.iter().zip(found).find_map(of).map(Nanos)
 }
 
-/// Why jobs of `graph` may wait for replicas, if its nodes respond within `bounds`.
-fn reason(graph: &Graph, bounds: &[Option<Nanos>]) -> Option<String> {
+/// Why jobs of `graph` may wait for replicas, if its nodes respond within `bounds` and all `together`.
+fn reason(graph: &Graph, bounds: &[Option<Nanos>], together: Option<Nanos>) -> Option<String> {
     let is_shared = !graph.edges.is_empty() || graph.objects.iter().any(|object| object.accessors.len() > 1);
     if graph.replicas == Replicas::None || !is_shared {
         return None;
     }
     let known: Option<Vec<Nanos>> = bounds.iter().copied().collect();
     let needed = match known {
-        Some(bounds) => replicas_needed(graph, &bounds).map_err(|error| error.to_string()),
+        Some(bounds) => replicas_needed_within(graph, &bounds, together).map_err(|error| error.to_string()),
         None => {
             let unknown = bounds.iter().zip(&graph.nodes).find(|(bound, _)| bound.is_none());
             let name = unknown.map_or("", |(_, node)| node.name.as_str());

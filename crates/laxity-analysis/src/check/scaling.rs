@@ -1,6 +1,7 @@
 //! By how much may all execution times grow before the criterion is no longer proven?
 
 use super::analysis::Analysis;
+use super::busy_period::{is_in_time, is_of_use};
 use super::coupled::is_coupled;
 use super::served::with_budgets;
 use super::{Criterion, Options, Scaling, chains};
@@ -24,10 +25,17 @@ pub(super) fn scaling(analysis: &Analysis<'_>, options: &Options) -> Scaling {
         if coupled {
             return holds_together(analysis, permille, options.criterion, &limits);
         }
-        let (analysed, clusters) = with_budgets(&analysis.machine, &analysis.clusters, &analysis.scaled(permille));
-        analysis.contexts(&analysed, &clusters).all(|context| match options.criterion {
-            Criterion::Hard => Analysis::hard_of(&context, &limits, false).0.finding.is_schedulable(),
-            Criterion::Soft => Analysis::is_soft(&context, &limits),
+        let scaled = analysis.scaled(permille);
+        let busy = analysis.busy_periods(&scaled);
+        let (analysed, clusters) = with_budgets(&analysis.machine, &analysis.clusters, &scaled);
+        analysis.contexts(&analysed, &clusters).zip(busy).all(|(context, busy)| match options.criterion {
+            Criterion::Hard => {
+                busy.is_some_and(|busy| is_in_time(&context, busy))
+                    || Analysis::hard_of(&context, &limits, false).0.finding.is_schedulable()
+            }
+            Criterion::Soft => {
+                busy.is_some_and(|busy| is_of_use(&context, busy)) || Analysis::is_soft(&context, &limits)
+            }
         })
     };
     let (permille, is_capped) = largest(holds, PERMILLE_MAX);
@@ -42,7 +50,7 @@ fn holds_together(analysis: &Analysis<'_>, permille: u64, criterion: Criterion, 
         Criterion::Hard => {
             let in_time = || {
                 let tasks = analysis.task_reports(&solution);
-                chains::chains(analysis.workload, &tasks).iter().all(chains::is_in_time)
+                chains::chains(analysis.workload, &tasks, &solution.together).iter().all(chains::is_in_time)
             };
             solution.found.iter().all(|found| found.hard.is_schedulable()) && in_time()
         }

@@ -1,9 +1,9 @@
 //! How many replicas a graph gets whose file says `replicas = "auto"`.
 
-use laxity_model::{Graph, Replicas, Scheduler, Workload};
+use laxity_model::{Graph, Nanos, Replicas, Scheduler, Workload};
 
 use super::{Options, Report, TaskReport, check};
-use crate::pgm::replicas_needed;
+use crate::pgm::replicas_needed_within;
 
 /// What a graph's `replicas = "auto"` became.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +45,8 @@ fn bound(report: &Report, graph: usize) -> Result<u32, String> {
     }
 }
 
-/// The replicas that `graph` needs if its nodes respond as `tasks` say; or why that is not known. `None`: it does not ask.
-pub(super) fn needed(graph: &Graph, tasks: &[TaskReport]) -> Option<Result<u32, String>> {
+/// The replicas that `graph` needs if its nodes respond as `tasks` say, and all `together`; or why that is not known. `None`: it does not ask.
+pub(super) fn needed(graph: &Graph, tasks: &[TaskReport], together: Option<Nanos>) -> Option<Result<u32, String>> {
     if graph.replicas != Replicas::Auto {
         return None;
     }
@@ -55,7 +55,11 @@ pub(super) fn needed(graph: &Graph, tasks: &[TaskReport]) -> Option<Result<u32, 
         task.response_time.map(|bound| bound.time).ok_or_else(unbounded)
     };
     let responses: Result<Vec<_>, String> = tasks.iter().map(bound).collect();
-    Some(responses.and_then(|responses| replicas_needed(graph, &responses).map_err(|error| error.to_string())))
+    Some(
+        responses.and_then(|responses| {
+            replicas_needed_within(graph, &responses, together).map_err(|error| error.to_string())
+        }),
+    )
 }
 
 /// The nodes on the longest path of forward edges.

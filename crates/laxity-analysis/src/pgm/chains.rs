@@ -30,7 +30,7 @@
 use num_integer::Integer;
 
 use super::earliest::{earliest, most};
-use super::{EndToEndError, Rate, TokenEdge, TokenGraph, end_to_end};
+use super::{EndToEndError, Rate, Responses, TokenEdge, TokenGraph, end_to_end};
 use crate::Rational;
 use crate::exact::{rational, whole};
 
@@ -62,19 +62,18 @@ pub struct ChainBounds {
 }
 
 /// Bounds on `chain`. `phases` are the arrivals of the first jobs of sources; other nodes have 0. Sources are periodic and
-/// without jitter, `response_times` bound what passes from a job's arrival to its completion, and no job waits for a replica
-/// of a data object.
+/// without jitter; what a job waits for, replicas of data objects too, is part of its response time.
 ///
 /// # Errors
 /// As [`end_to_end`]; [`EndToEndError::Lengths`] also for a chain without nodes, or with a hop too few.
-pub fn chain_bounds(
+pub fn chain_bounds<'a>(
     graph: &TokenGraph,
     rates: &[Rate],
-    response_times: &[Rational],
+    responses: impl Into<Responses<'a>>,
     phases: &[Rational],
     chain: &ChainPath,
 ) -> Result<ChainBounds, EndToEndError> {
-    let latest = end_to_end(graph, rates, response_times, phases)?.completions;
+    let latest = end_to_end(graph, rates, responses, phases)?.completions;
     if chain.nodes.len() != chain.hops.len() + 1 || chain.nodes.iter().any(|&node| node >= rates.len()) {
         return Err(EndToEndError::Lengths);
     }
@@ -111,13 +110,13 @@ pub fn chain_bounds(
 ///
 /// # Errors
 /// As [`end_to_end`].
-pub fn latencies(
+pub fn latencies<'a>(
     graph: &TokenGraph,
     rates: &[Rate],
-    response_times: &[Rational],
+    responses: impl Into<Responses<'a>>,
     phases: &[Rational],
 ) -> Result<Vec<Option<Rational>>, EndToEndError> {
-    let latest = end_to_end(graph, rates, response_times, phases)?.completions;
+    let latest = end_to_end(graph, rates, responses, phases)?.completions;
     let is_source = |node: usize| graph.sources[node].is_some();
     // How long before the nominal time of a job the oldest job that it uses may arrive.
     let mut ages: Vec<Option<Rational>> =

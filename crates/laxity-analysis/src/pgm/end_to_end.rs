@@ -17,6 +17,22 @@ pub struct EndToEnd {
     pub completions: Vec<Rational>,
 }
 
+/// For how long jobs may be pending, in ticks.
+#[derive(Clone, Copy, Debug)]
+pub struct Responses<'a> {
+    /// `R_k`: from the arrival of a job of each node to its completion.
+    pub nodes: &'a [Rational],
+    /// `B`: from the arrival of a source's job to the completion of all jobs that it releases, directly or through others. It
+    /// may be known where the response times are not, and be less than their sum.
+    pub together: Option<&'a Rational>,
+}
+
+impl<'a> From<&'a Vec<Rational>> for Responses<'a> {
+    fn from(nodes: &'a Vec<Rational>) -> Self {
+        Responses { nodes, together: None }
+    }
+}
+
 /// Why there is no bound.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndToEndError {
@@ -43,28 +59,56 @@ pub fn shift(edge: &TokenEdge, producer_period: &Rational) -> Rational {
 /// over all edges, back-edges included. Periodic sources; with unit rates and no initial tokens, and so no shift,
 /// sporadic ones too. For unit rates the completion of a sink is the longest path of response times.
 ///
+/// If jobs took no time, a job would arrive by the same with `R = 0`. So all of its tokens are there, and it is complete, by
+/// `B` after that: the smaller bound holds.
+///
 /// # Errors
 /// [`EndToEndError::SelfThrottles`] if a cycle has positive weight, so that no bound exists.
-pub fn end_to_end(
+pub fn end_to_end<'a>(
     graph: &TokenGraph,
     rates: &[Rate],
-    response_times: &[Rational],
+    responses: impl Into<Responses<'a>>,
     jitters: &[Rational],
 ) -> Result<EndToEnd, EndToEndError> {
+    let Responses { nodes: response_times, together } = responses.into();
     let nodes = graph.sources.len();
     let known = |edge: &TokenEdge| edge.producer < nodes && edge.consumer < nodes;
     if [rates.len(), response_times.len(), jitters.len()] != [nodes; 3] || !graph.edges.iter().all(known) {
         return Err(EndToEndError::Lengths);
     }
+    let by_responses = offsets(graph, rates, response_times, jitters);
+    let Some(together) = together else {
+        let offsets = by_responses?;
+        let completions = offsets.iter().zip(response_times).map(|(offset, response)| offset + response).collect();
+        return Ok(EndToEnd { offsets, completions });
+    };
+    let at_once = offsets(graph, rates, &vec![whole(0); nodes], jitters)?;
+    let all_at_once: Vec<Rational> = at_once.iter().map(|offset| offset + together).collect();
+    let Ok(mut offsets) = by_responses else {
+        return Ok(EndToEnd { offsets: all_at_once.clone(), completions: all_at_once });
+    };
+    let mut completions = Vec::with_capacity(nodes);
+    for ((offset, response), latest) in offsets.iter_mut().zip(response_times).zip(all_at_once) {
+        completions.push((&*offset + response).min(latest.clone()));
+        *offset = offset.clone().min(latest);
+    }
+    Ok(EndToEnd { offsets, completions })
+}
+
+/// `O_k` by response times alone.
+pub(super) fn offsets(
+    graph: &TokenGraph,
+    rates: &[Rate],
+    response_times: &[Rational],
+    jitters: &[Rational],
+) -> Result<Vec<Rational>, EndToEndError> {
     let periods: Vec<Rational> = rates.iter().map(Rate::period).collect();
     let shifts: Vec<Rational> = graph.edges.iter().map(|edge| shift(edge, &periods[edge.producer])).collect();
     let start = |node: usize| if graph.sources[node].is_some() { jitters[node].clone() } else { whole(0) };
-    let starts = (0..nodes).map(|node| Some(start(node))).collect();
+    let starts = (0..graph.sources.len()).map(|node| Some(start(node))).collect();
     let edges: Vec<(&TokenEdge, &Rational)> = graph.edges.iter().zip(&shifts).collect();
     let offsets = longest(&edges, response_times, starts).map_err(|node| EndToEndError::SelfThrottles { node })?;
-    let offsets: Vec<Rational> = offsets.into_iter().flatten().collect();
-    let completions = offsets.iter().zip(response_times).map(|(offset, response)| offset + response).collect();
-    Ok(EndToEnd { offsets, completions })
+    Ok(offsets.into_iter().flatten().collect())
 }
 
 /// The longest paths from where there is a start, over `edges` with what they shift by. `None`: none leads there.
@@ -113,26 +157,56 @@ pub fn sporadic_source_offset(edge: &TokenEdge, producer_period: &Rational) -> R
 /// N * p >= R_v + max(P, O - L)
 /// ```
 ///
-/// Hence `O_v + R_v - O_u` does not suffice: where u is released early, and v by another path late.
+/// Hence `O_v + R_v - O_u` does not suffice: where u is released early, and v by another path late. With `P` and `O` of jobs
+/// that take no time, `N * p >= B + max(P, O - L)` suffices as well.
 ///
 /// # Errors
 /// As [`end_to_end`].
-pub fn replicas(
+pub fn replicas<'a>(
+    graph: &TokenGraph,
+    rates: &[Rate],
+    responses: impl Into<Responses<'a>>,
+    phases: &[Rational],
+    pairs: &[(usize, usize)],
+    period: &Rational,
+) -> Result<u64, EndToEndError> {
+    let responses = responses.into();
+    end_to_end(graph, rates, responses, phases)?;
+    let Responses { nodes: response_times, together } = responses;
+    let by_responses = releases(graph, rates, response_times, phases, pairs).map(|releases| {
+        let completion = |(release, pair): (&Rational, &(usize, usize))| release + &response_times[pair.1];
+        releases.iter().zip(pairs).map(completion).collect::<Vec<_>>()
+    });
+    let completions = match together {
+        None => by_responses?,
+        Some(together) => {
+            let at_once = releases(graph, rates, &vec![whole(0); response_times.len()], phases, pairs)?;
+            let mut completions: Vec<Rational> = at_once.iter().map(|release| release + together).collect();
+            for (completion, other) in completions.iter_mut().zip(by_responses.into_iter().flatten()) {
+                *completion = other.min(completion.clone());
+            }
+            completions
+        }
+    };
+    Ok(completions.iter().map(|time| ceil_ticks(&(time / period))).fold(1, u64::max))
+}
+
+/// Of each pair (u, v): `max(P, O - L)`, by when v is released once u has arrived.
+fn releases(
     graph: &TokenGraph,
     rates: &[Rate],
     response_times: &[Rational],
     phases: &[Rational],
     pairs: &[(usize, usize)],
-    period: &Rational,
-) -> Result<u64, EndToEndError> {
+) -> Result<Vec<Rational>, EndToEndError> {
     let nodes = graph.sources.len();
-    end_to_end(graph, rates, response_times, phases)?;
     let periods: Vec<Rational> = rates.iter().map(Rate::period).collect();
     let shifts: Vec<Rational> = graph.edges.iter().map(|edge| shift(edge, &periods[edge.producer])).collect();
     let all: Vec<(&TokenEdge, &Rational)> = graph.edges.iter().zip(&shifts).collect();
     let earliest = earliest(graph, &periods, phases);
     let self_throttles = |node| EndToEndError::SelfThrottles { node };
-    let mut needed = 1;
+    let start = |node: usize| if graph.sources[node].is_some() { phases[node].clone() } else { whole(0) };
+    let mut found = vec![whole(0); pairs.len()];
     let mut firsts: Vec<usize> = pairs.iter().map(|pair| pair.0).collect();
     firsts.sort_unstable();
     firsts.dedup();
@@ -141,17 +215,15 @@ pub fn replicas(
         let through = longest(&all, response_times, from_first).map_err(self_throttles)?;
         let others: Vec<(&TokenEdge, &Rational)> =
             all.iter().filter(|(edge, _)| edge.producer != first).copied().collect();
-        let start = |node: usize| if graph.sources[node].is_some() { phases[node].clone() } else { whole(0) };
         let around = longest(&others, response_times, (0..nodes).map(|node| Some(start(node))).collect())
             .map_err(self_throttles)?;
         let arrival = earliest[first].clone().max(whole(0));
-        for last in pairs.iter().filter(|pair| pair.0 == first).map(|pair| pair.1) {
-            let around = around[last].as_ref().map(|latest| latest - &arrival);
-            let released = through[last].clone().max(around).unwrap_or_else(|| whole(0));
-            needed = needed.max(ceil_ticks(&((released + &response_times[last]) / period)));
+        for (found, pair) in found.iter_mut().zip(pairs).filter(|(_, pair)| pair.0 == first) {
+            let around = around[pair.1].as_ref().map(|latest| latest - &arrival);
+            *found = through[pair.1].clone().max(around).unwrap_or_else(|| whole(0));
         }
     }
-    Ok(needed)
+    Ok(found)
 }
 
 /// Least and greatest time between consecutive completions of a periodic node of execution time `wcet` whose

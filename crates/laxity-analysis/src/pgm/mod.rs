@@ -9,9 +9,12 @@ mod rates;
 mod settle;
 
 pub use chains::{ChainBounds, ChainPath, Hop, chain_bounds, latencies};
-pub use earliest::earliness;
-pub use end_to_end::{EndToEnd, EndToEndError, completion_delays, end_to_end, replicas, shift, sporadic_source_offset};
+pub use earliest::{earliness, unevenness};
+pub use end_to_end::{
+    EndToEnd, EndToEndError, Responses, completion_delays, end_to_end, replicas, shift, sporadic_source_offset,
+};
 pub use rates::{Rate, RateError, rates};
+pub(crate) use settle::replicas_needed_within;
 pub use settle::{ReplicasError, replicas_needed};
 
 use laxity_model::Graph;

@@ -2,7 +2,7 @@
 
 use laxity_model::{Graph, Nanos};
 
-use super::{EndToEndError, RateError, TokenGraph, rates, replicas};
+use super::{EndToEndError, RateError, Responses, TokenGraph, rates, replicas};
 use crate::Rational;
 use crate::exact::whole;
 
@@ -52,6 +52,15 @@ pub enum ReplicasError {
 /// # Errors
 /// [`ReplicasError`].
 pub fn replicas_needed(graph: &Graph, response_times: &[Nanos]) -> Result<u32, ReplicasError> {
+    replicas_needed_within(graph, response_times, None)
+}
+
+/// The same if all that a source's job releases is complete `together` after it arrived: [`Responses`].
+pub(crate) fn replicas_needed_within(
+    graph: &Graph,
+    response_times: &[Nanos],
+    together: Option<Nanos>,
+) -> Result<u32, ReplicasError> {
     let nodes = graph.nodes.len();
     if response_times.len() != nodes {
         return Err(ReplicasError::Lengths { nodes, bounds: response_times.len() });
@@ -71,7 +80,9 @@ pub fn replicas_needed(graph: &Graph, response_times: &[Nanos]) -> Result<u32, R
     let responses: Vec<Rational> = response_times.iter().map(|response| whole(response.0)).collect();
     // A replica stays in use while a job waits for the data of a source that arrives later.
     let phases: Vec<Rational> = graph.nodes.iter().map(|node| whole(node.phase.0)).collect();
-    let count = replicas(&tokens, &rates, &responses, &phases, &pairs(graph, &tokens)?, &period);
+    let together = together.map(|time| whole(time.0));
+    let responses = Responses { nodes: &responses, together: together.as_ref() };
+    let count = replicas(&tokens, &rates, responses, &phases, &pairs(graph, &tokens)?, &period);
     let count = count.map_err(ReplicasError::EndToEnd)?;
     u32::try_from(count).map_err(|_| ReplicasError::TooMany)
 }
