@@ -24,6 +24,7 @@ enum {
 
 void scx_bpf_dsq_insert(struct task_struct *task, u64 queue, u64 slice, u64 flags) SEC(".ksyms");
 _Bool scx_bpf_dsq_move_to_local(u64 queue) SEC(".ksyms");
+s32 scx_bpf_dsq_nr_queued(u64 queue) SEC(".ksyms");
 s32 scx_bpf_create_dsq(u64 queue, s32 node) SEC(".ksyms");
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) SEC(".ksyms");
 s32 scx_bpf_task_cpu(const struct task_struct *task) SEC(".ksyms");

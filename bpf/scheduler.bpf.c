@@ -5,137 +5,27 @@
  * Policy: clusters of CPUs, each with event-driven links (paper 002: coarse lock, CEm), by absolute deadlines or by levels. A
  * thread becomes a task by `laxity_begin`. It ends a job by a word in its control page and sched_yield, or any sleep; the
  * program then keeps the thread (custody) until a timer releases the next job. All other threads share one queue, first in
- * first out, and run where no job is linked.
- * Guarantee: each CPU runs its linked job whenever that is runnable.
+ * first out, and run where no job is linked, or where they are owed time (others.h).
+ * Guarantee: each CPU runs its linked job whenever that is runnable, and no other thread is owed time there.
  * A thread is in a non-preemptive section while a word in its page says so. The scheduler looks at that only where another
  * job should have the CPU: the thread keeps it, for 10 ms at most, and yields at the end of the section.
- * Not handled: a server for all other threads (jobs that leave them no time for 30 s have the watchdog eject the
- * scheduler), interrupt threads.
+ * Not handled: interrupt threads.
  *
  * Races: links are decided under the lock of the core and carried out without. A CPU that reads a link just before it
  * changes is kicked by the one that changed it, and reads again. Custody changes under that lock, so one CPU gets the thread.
  * Each failure ends the scheduler with its reason, and Linux schedules all threads from then on: `laxity_exit` tells them by
  * their pages.
  */
+#include "alarm.h"
 #include "budgets.h"
+#include "others.h"
 #include "sections.h"
 #include "tasks.h"
 
-#define OTHERS 1
 #define SLICE_ENDLESS (~0ull)
 #define SLICE_OTHERS 5000000ull
 /* Of a thread that must go on where its job is not linked. */
 #define SLICE_STRAY 1000000ull
-
-struct alarm {
-	struct bpf_timer timer;
-};
-
-struct {
-	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
-	MAP_NUMBER(max_entries, 1);
-	MAP_TYPE(key, u32);
-	MAP_TYPE(value, struct alarm);
-} alarms SEC(".maps");
-
-/* Releases the job of task `number`, which is due, unless another CPU does so at this moment. */
-LAXITY_INLINE void release(u32 number, struct laxity_job *job)
-{
-	struct laxity_entry *entry;
-	struct laxity_note note = {};
-
-	if (__sync_val_compare_and_swap(&job->waits, WAITS_RELEASE, WAITS_NOT) != WAITS_RELEASE)
-		return;
-	job->released++;
-	refill(job);
-	entry = entry_of(job);
-	/* Before its thread can have a CPU. */
-	if (entry) {
-		entry->release = job->release;
-		entry->deadline = job->release + job->deadline;
-		entry->job = job->released;
-	}
-	note.number = job->release + job->deadline;
-	note.extra = job->release;
-	if (happen_here(&note, HAPPENS_RELEASE, bpf_get_smp_processor_id(), number, job))
-		FAIL("a release was refused", job->pid);
-	/* Its thread left meanwhile. */
-	if (!job->pid)
-		happen_here(&note, HAPPENS_FORGET, bpf_get_smp_processor_id(), number, job);
-}
-
-struct look {
-	u64 now;
-	u64 next;
-};
-
-/* What is due of task `number`. */
-static s64 look_at(u32 number, struct look *look)
-{
-	struct laxity_job *job = job_of(number);
-	u64 due;
-
-	if (!job)
-		return 0;
-	due = job->waits == WAITS_RELEASE ? job->release : job->waits == WAITS_BUDGET ? job->due : exhausted_at(job);
-	if (due > look->now)
-		look->next = due < look->next ? due : look->next;
-	else if (job->waits == WAITS_RELEASE)
-		release(number, job);
-	else if (job->waits == WAITS_BUDGET)
-		replenish(number, job);
-	else
-		scx_bpf_kick_cpu(job->cpu, KICK_PREEMPT);
-	return 0;
-}
-
-/*
- * Releases the jobs and gives the budgets that are due, interrupts jobs that have used up theirs, and returns when that is to be
- * done next; all ones: never. A loop of the helper's is proven once, and not for each of its rounds.
- */
-LAXITY_INLINE u64 release_due(u64 now)
-{
-	struct look look = { .now = now, .next = ~0ull };
-
-	bpf_loop(state.tasks, look_at, &look, 0);
-	return look.next;
-}
-
-/*
- * Releases what is due and sets the timer to the next release. Several CPUs may do so at once, and the one that sets it
- * last may know of a later release only: so each looks again after it has set it.
- */
-LAXITY_INLINE int arm(struct alarm *alarm)
-{
-	u64 next, set = ~0ull;
-	u32 round;
-
-	for (round = 0; round < 4; round++) {
-		next = release_due(bpf_ktime_get_ns());
-		if (next >= set)
-			return 0;
-		if (bpf_timer_start(&alarm->timer, next, BPF_F_TIMER_ABS))
-			return -1;
-		set = next;
-	}
-	return 0;
-}
-
-static int on_timer(void *map, u32 *key, struct alarm *alarm)
-{
-	arm(alarm);
-	return 0;
-}
-
-LAXITY_GLOBAL int set_timer(s32 pid)
-{
-	u32 zero = 0;
-	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &zero);
-
-	if (!alarm || arm(alarm))
-		FAIL("the timer cannot be started", pid);
-	return 0;
-}
 
 /* The job of task `number`, whose thread is or was on `cpu`, is complete: it waits for the next release. */
 LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job)
@@ -180,9 +70,14 @@ SEC("struct_ops/laxity_select") s32 laxity_select(unsigned long long *context)
 LAXITY_INLINE void enqueue_other(struct task_struct *task, u64 flags)
 {
 	s32 cpu = scx_bpf_pick_idle_cpu(task->cpus_ptr, 0);
-
 	scx_bpf_dsq_insert(task, OTHERS, SLICE_OTHERS, flags);
 	scx_bpf_kick_cpu(cpu >= 0 ? cpu : scx_bpf_task_cpu(task), KICK_IDLE);
+	if (!setting.others_period)
+		return;
+	/* Exchanged, so that this is seen before the other is read. */
+	__sync_lock_test_and_set(&other_came, bpf_ktime_get_ns());
+	if (!others_are_known)
+		set_timer(task->pid);
 }
 
 SEC("struct_ops/laxity_enqueue") int laxity_enqueue(unsigned long long *context)
@@ -264,6 +159,22 @@ LAXITY_INLINE void hear(struct laxity_note *note, s32 cpu, struct task_struct *t
 	}
 }
 
+/* Gives `cpu` to another thread, one that waits or the one that has it. Returns whether there is one. */
+LAXITY_INLINE int give(s32 cpu, u64 now, struct task_struct *before, struct laxity_job *job, u64 owes)
+{
+	others_on(cpu)->go_first_in = period_of(cpu, now);
+	if (!scx_bpf_dsq_move_to_local(OTHERS)) {
+		if (!before || job || !(before->scx.flags & IS_QUEUED)) {
+			owe_nothing(cpu, now);
+			return 0;
+		}
+		before->scx.slice = owes;
+	}
+	/* For when they have had enough. */
+	set_timer(0);
+	return 1;
+}
+
 SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *context)
 {
 	s32 cpu = (s32)context[0];
@@ -272,7 +183,10 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 	u32 number = before ? number_of(before) : LAXITY_NONE, next;
 	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
 	struct laxity_note note = {};
+	u64 now = bpf_ktime_get_ns(), later, owes = owed(cpu, now, &later);
 
+	if (!owes)
+		others_on(cpu)->go_first_in = 0;
 	if (before && job) {
 		hear(&note, cpu, before, number, job);
 		if (before->scx.flags & IS_QUEUED && job->pid) {
@@ -281,10 +195,12 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 				throttle(&note, cpu, number, job);
 				set_timer(before->pid);
 			} else {
-				attend(&note, cpu, number, job);
+				attend(&note, cpu, number, job, owes);
 			}
 		}
 	}
+	if (owes && !(job && job->kept_since) && give(cpu, now, before, job, owes))
+		return 0;
 	next = cluster == LAXITY_NONE ? LAXITY_NONE : laxity_to_run(cluster, local);
 	if (before && next != LAXITY_NONE && next == number && before->scx.flags & IS_QUEUED && job) {
 		/* It goes on, perhaps with its next job. */
@@ -317,8 +233,13 @@ SEC("struct_ops/laxity_running") int laxity_running(unsigned long long *context)
 	struct laxity_note note = {};
 	s32 cpu = scx_bpf_task_cpu(task);
 
-	if (!job)
+	if (!job) {
+		begin_other(cpu);
 		return 0;
+	}
+	/* The thread may have become a task while it had the CPU. */
+	end_other(cpu);
+	others_on(cpu)->go_first_in = 0;
 	if (happen(&note, HAPPENS_RUN, cpu, number, job) < 0)
 		FAIL("a switch was refused", task->pid);
 	if (job->budget) {
@@ -339,6 +260,7 @@ SEC("struct_ops/laxity_stopping") int laxity_stopping(unsigned long long *contex
 	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
 	struct laxity_note note = {};
 
+	end_other(scx_bpf_task_cpu(task));
 	if (!job)
 		return 0;
 	charge(job, bpf_ktime_get_ns());

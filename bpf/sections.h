@@ -26,9 +26,9 @@ LAXITY_INLINE void end_section(struct laxity_note *note, s32 cpu, u32 number, st
 
 /*
  * The thread on `cpu`, which may go on, keeps it or not: whether it is in a non-preemptive section shows in its page, and
- * matters only where another job is linked to that CPU. So a section in which nothing happens costs two stores and a load.
+ * matters only where another job is linked to that CPU, or other threads are owed time there (`owes`). So a section in which nothing happens costs two stores and a load.
  */
-LAXITY_INLINE void attend(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job)
+LAXITY_INLINE void attend(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job, u64 owes)
 {
 	struct laxity_entry *entry = entry_of(job);
 	u32 local = local_of(job->cluster, cpu);
@@ -38,7 +38,7 @@ LAXITY_INLINE void attend(struct laxity_note *note, s32 cpu, u32 number, struct 
 	if (job->kept_since) {
 		if (!is_inside || now - job->kept_since >= SECTION_MAX)
 			end_section(note, cpu, number, job);
-	} else if (is_inside && local != LAXITY_NONE && laxity_to_run(job->cluster, local) != number) {
+	} else if (is_inside && local != LAXITY_NONE && (owes || laxity_to_run(job->cluster, local) != number)) {
 		if (happen(note, HAPPENS_ENTER, cpu, number, job) < 0)
 			return;
 		job->kept_since = now;

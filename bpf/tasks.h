@@ -129,6 +129,9 @@ struct laxity_setting {
 	/* The CPU `first_of[cluster] + local` of this list. */
 	u16 first_of[LAXITY_CLUSTERS];
 	u16 cpu_at[LAXITY_CPUS];
+	/* What other threads have of each CPU in each period at least, in ns; a period of 0: nothing. See others.h. */
+	u64 others_budget;
+	u64 others_period;
 };
 
 /* What user space looks at while they run. */

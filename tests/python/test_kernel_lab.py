@@ -87,7 +87,7 @@ def delays(said: str) -> list[tuple[int, int]]:
 def test_tasks_run_by_the_policy_and_linux_schedules_afterwards(programs, tmp_path):
     script = """
     laxity sched doctor || exit 1
-    start --policy C-EDF --cluster-size 2 --trace /out/trace.lxt
+    start --policy C-EDF --cluster-size 2 --others 2ms/100ms --trace /out/trace.lxt
     laxity sched start > /out/second.txt 2>&1 && exit 2
     kernel-tasks seed=1 tasks=6 load=900 for=600 suspend=30 & tasks=$!
     laxity sched top --kernel --json --every 300ms > /out/top.jsonl & top=$!

@@ -4,7 +4,8 @@
 //!
 //! `load` is the sum of utilizations in thousandths, `for` in ms. Of `suspend` in a hundred jobs each sleeps for a while half-way,
 //! of `section` in a hundred each executes in a non-preemptive section, for 2 ms at most.
-//! With `runaway=1` there is one more task, whose job never returns: a quarter of a CPU, enforced; with `runaway=2`, not enforced.
+//! With `runaway=1` there is one more task, whose job never returns: a quarter of a CPU, enforced. With `runaway=2` there is one, with
+//! `runaway=3` there are two, and so on, without a budget.
 //! With `linux=1` no thread is a task: `SCHED_FIFO` schedules them, shorter periods first; with `linux=2`, `SCHED_OTHER`. Prints
 //! a line for each task; `delay` is from a release to the start of the job.
 
@@ -100,7 +101,11 @@ fn runaway(is_bounded: bool, start: Instant) -> TaskRequest {
 fn run_away(membership: &Membership, request: &TaskRequest, end: Instant) -> Result<(), String> {
     let mut task = membership.begin(request).map_err(|error| error.to_string())?;
     task.next_job();
+    let (begin, executed) = (now(), thread_cpu_time());
     while now() < end {}
+    let ms = |time: Nanos| time.0 / 1_000_000;
+    let (executed, passed) = (thread_cpu_time().0 - executed.0, end.saturating_since(begin));
+    println!("runaway cpu_ms={} of={}", ms(Nanos(executed)), ms(passed));
     Ok(())
 }
 
@@ -214,10 +219,13 @@ fn run(wanted: &Wanted) -> Result<(), String> {
         1.. => None,
         0 => Some(Arc::new(Membership::join().map_err(|error| error.to_string())?)),
     };
-    let without_end = membership.clone().filter(|_| wanted.runaway > 0).map(|membership| {
-        let request = runaway(wanted.runaway == 1, start);
-        thread::spawn(move || run_away(&membership, &request, end))
-    });
+    let without_end: Vec<_> = (0..wanted.runaway.max(2) - 1)
+        .filter_map(|_| membership.clone().filter(|_| wanted.runaway > 0))
+        .map(|membership| {
+            let request = runaway(wanted.runaway == 1, start);
+            thread::spawn(move || run_away(&membership, &request, end))
+        })
+        .collect();
     let threads: Vec<_> = draw(wanted, start)
         .into_iter()
         .map(|drawn| {
@@ -247,7 +255,7 @@ fn run(wanted: &Wanted) -> Result<(), String> {
             delay_max.0 / 1_000
         );
     }
-    without_end.map_or(Ok(()), |thread| thread.join().map_err(|_| "a thread panicked".to_owned())?)
+    without_end.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread panicked".to_owned())?)
 }
 
 fn main() -> ExitCode {

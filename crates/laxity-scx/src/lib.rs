@@ -23,4 +23,4 @@ pub mod trace;
 pub use client::{ClientError, Job, Membership, Task};
 pub use probe::{Check, Report, probe};
 pub use protocol::TaskRequest;
-pub use settings::{Settings, SettingsError};
+pub use settings::{Settings, SettingsError, Share};

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
-use laxity_model::{Invocation, PriorityRule, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler, Scope};
+use laxity_model::{Invocation, Nanos, PriorityRule, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler, Scope};
 use serde::{Deserialize, Serialize};
 
 /// CPUs that the kernel's side can number (`LAXITY_CPUS` of `bpf/state.h`).
@@ -22,6 +23,33 @@ pub struct Settings {
     pub trace: Option<PathBuf>,
     /// The object of `bpf/scheduler.bpf.c`; `None`: beside the program.
     pub object: Option<PathBuf>,
+    /// What other threads have of each CPU at least; `None`: what jobs leave.
+    #[serde(default)]
+    pub others: Option<Share>,
+}
+
+/// A share of a CPU's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// In each period, in ns.
+    pub budget: Nanos,
+    /// In ns.
+    pub period: Nanos,
+}
+
+/// The longest period of a share: well below the time after which the kernel's watchdog ends a scheduler that starves a thread.
+const PERIOD_MAX: Nanos = Nanos(10_000_000_000);
+
+impl FromStr for Share {
+    type Err = String;
+
+    /// As in `5ms/100ms`.
+    fn from_str(text: &str) -> Result<Share, String> {
+        let (budget, period) =
+            text.split_once('/').ok_or_else(|| format!("{text}: a budget and a period, as in 5ms/100ms"))?;
+        let time = |text: &str| text.trim().parse::<Nanos>().map_err(|error| error.to_string());
+        Ok(Share { budget: time(budget)?, period: time(period)? })
+    }
 }
 
 /// What is wrong with settings.
@@ -58,6 +86,16 @@ pub enum SettingsError {
         cpus: usize,
         /// What was given.
         size: Option<usize>,
+    },
+    /// A share of nothing, of more than half, or of too long a period.
+    #[error(
+        "other threads cannot have {budget} in {period}: a budget of 1 us at least, no more than half of a period of {PERIOD_MAX} at most"
+    )]
+    Share {
+        /// Of the share.
+        budget: Nanos,
+        /// Of the share.
+        period: Nanos,
     },
 }
 
@@ -106,6 +144,11 @@ impl Settings {
             None => return Err(SettingsError::NoCpu),
             Some(&last) if last >= CPUS_MAX => return Err(SettingsError::Beyond(last)),
             Some(_) => {}
+        }
+        if let Some(Share { budget, period }) = self.others
+            && (budget < Nanos(1_000) || budget.0 > period.0 / 2 || period > PERIOD_MAX)
+        {
+            return Err(SettingsError::Share { budget, period });
         }
         let size = match (scheduler.scope, self.cluster_size) {
             (Scope::Global, _) => cpus.len(),

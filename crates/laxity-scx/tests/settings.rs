@@ -1,9 +1,10 @@
 //! What the scheduler in the kernel cannot be is refused before anything is loaded, with the way out.
 
-use laxity_scx::{Settings, SettingsError};
+use laxity_model::Nanos;
+use laxity_scx::{Settings, SettingsError, Share};
 
 fn settings(policy: &str, cpus: &[usize], cluster_size: Option<usize>) -> Settings {
-    Settings { policy: policy.to_owned(), cpus: cpus.to_vec(), cluster_size, trace: None, object: None }
+    Settings { policy: policy.to_owned(), cpus: cpus.to_vec(), cluster_size, trace: None, object: None, others: None }
 }
 
 fn clusters(policy: &str, cpus: &[usize], size: Option<usize>) -> Result<Vec<Vec<usize>>, SettingsError> {
@@ -42,5 +43,25 @@ fn cpus_that_cannot_be_are_named() {
     for size in [None, Some(0), Some(2), Some(4)] {
         let error = clusters("C-EDF", &[0, 1, 2], size).expect_err("no such clusters").to_string();
         assert!(error.contains("3 CPUs") && error.contains("--cluster-size"), "{error}");
+    }
+}
+
+#[test]
+fn the_share_of_other_threads_is_a_part_of_a_period() {
+    let with = |text: &str| {
+        let others = Some(text.parse::<Share>()?);
+        Settings { others, ..settings("P-RM", &[0], None) }.check().map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!("5ms/100ms".parse(), Ok(Share { budget: Nanos::from_millis(5), period: Nanos::from_millis(100) }));
+    assert_eq!(with("50 ms / 100 ms"), Ok(()));
+    for (text, reason) in [
+        ("0 ms/100 ms", "a budget of 1 us at least"),
+        ("60 ms/100 ms", "no more than half"),
+        ("1 ms/11 s", "a period of 10 s at most"),
+        ("5ms", "as in 5ms/100ms"),
+        ("5/100", "unit"),
+    ] {
+        let error = with(text).expect_err(text);
+        assert!(error.contains(reason), "{text}: {error}");
     }
 }

@@ -16,7 +16,7 @@ use libbpf_rs::{
 
 use crate::layout::{Fields, JobCounters, PAGE};
 use crate::notes::Note;
-use crate::settings::CPUS_MAX;
+use crate::settings::{CPUS_MAX, Share};
 
 /// Why the scheduler is not in the kernel.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +90,8 @@ pub struct Plan<'a> {
     pub rule: PriorityRule,
     /// Whether it writes notes.
     pub is_traced: bool,
+    /// What other threads have of each CPU at least.
+    pub others: Option<Share>,
 }
 
 /// A thread that becomes a task: `struct laxity_begin`.
@@ -333,5 +335,7 @@ fn setting(plan: &Plan<'_>) -> Vec<u8> {
     let mut bytes = words(&[u32::from(plan.is_traced), u32::from(plan.rule != PriorityRule::Edf)]);
     bytes
         .extend([cluster_of, local_of, first_of, cpu_at].as_flattened().iter().flat_map(|number| number.to_ne_bytes()));
+    let others = plan.others.map_or([0; 2], |share| [share.budget.0, share.period.0]);
+    bytes.extend(others.iter().flat_map(|number| number.to_ne_bytes()));
     bytes
 }

@@ -95,7 +95,8 @@ impl Server {
         let object = settings.object.clone().unwrap_or_else(|| program.with_extension("bpf.o"));
         let is_traced = settings.trace.is_some();
         let start = now();
-        let kernel = Kernel::load(&object, &Plan { clusters: &clusters, rule: scheduler.rule, is_traced })?;
+        let plan = Plan { clusters: &clusters, rule: scheduler.rule, is_traced, others: settings.others };
+        let kernel = Kernel::load(&object, &plan)?;
         // From now on processes find it.
         let listener = Listener::bind(ADDRESS).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => ServerError::Running,

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use clap::Args;
 use laxity_model::{CpuId, parse_cpus};
-use laxity_scx::{Settings, probe};
+use laxity_scx::{Settings, Share, probe};
 use laxity_sys::scheduling::usable_cpus;
 
 use crate::error::CliError;
@@ -23,6 +23,7 @@ const LOADER: &str = "laxity-scheduler";
   laxity sched start                                    G-EDF on all CPUs
   laxity sched start --policy P-RM --cpus 2,3
   laxity sched start --policy C-EDF --cluster-size 2 --trace kernel.lxt
+  laxity sched start --others 5ms/100ms                 jobs leave all other threads 5 % of each CPU
   systemd-run --unit laxity laxity sched start          as a service
 
 Exit codes: 0 it was ended; 1 it cannot be loaded, or the kernel ended it; 2 bad usage.")]
@@ -36,6 +37,9 @@ pub struct Arguments {
     /// Under C-, how many CPUs share a cluster
     #[arg(long, value_name = "N")]
     cluster_size: Option<usize>,
+    /// What all other threads have of each CPU at least, if jobs leave them less: a budget in each period
+    #[arg(long, value_name = "BUDGET/PERIOD")]
+    others: Option<Share>,
     /// Write a trace to this file when it ends
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -56,8 +60,8 @@ pub fn run(arguments: Arguments) -> Result<(), CliError> {
         Some(List(cpus)) => cpus.into_iter().map(CpuId::index).collect(),
         None => usable_cpus().map_err(|error| live(format!("the CPUs of this process are unknown: {error}")))?,
     };
-    let Arguments { policy, cluster_size, trace, .. } = arguments;
-    let settings = Settings { policy, cpus, cluster_size, trace, object: None };
+    let Arguments { policy, cluster_size, trace, others, .. } = arguments;
+    let settings = Settings { policy, cpus, cluster_size, trace, object: None, others };
     settings.check().map_err(|error| CliError::Argument { message: error.to_string() })?;
     if let Some(check) = probe(Path::new("/")).checks.into_iter().find(|check| !check.holds) {
         let remedy = check.remedy.unwrap_or_default();
