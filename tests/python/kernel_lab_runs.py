@@ -77,8 +77,8 @@ def test_a_job_that_never_returns_leaves_others_their_time(programs, tmp_path):
 
 
 def test_a_job_that_never_ends_leaves_other_threads_their_share(programs, tmp_path):
-    # Beside it two shells that would like to have the whole CPU. On several CPUs the lab cannot tell: they take turns, and while one
-    # executes without end timers of the others are not served in time, whatever schedules them.
+    # Beside it two shells that would like to have the whole CPU. On several CPUs the lab cannot tell: they take turns,
+    # and while one executes without end timers of the others are not served in time, whatever schedules them.
     script = """
     start --policy P-EDF --others 20ms/50ms --trace /out/trace.lxt
     for shell in 1 2; do while :; do :; done & echo $! >> /out/shells; done
