@@ -152,12 +152,7 @@ impl Analysis<'_> {
                 members.clone_from(&context.cluster.members);
                 let mut now = unbounded(&context).unwrap_or_else(|| find(&context, limits));
                 now.busy = busy[context.index];
-                let time = |(member, task)| now.time(member, task);
-                let times: Vec<Option<u64>> = context.members().enumerate().map(time).collect();
-                for (&index, &time) in context.cluster.members.iter().zip(&times) {
-                    known[index] = known[index].zip(time).map(|(known, time)| known.max(time));
-                }
-                lags[context.index] = self.lag(&context, times).max(lags[context.index]);
+                self.learn(&context, &now, &mut known, &mut lags);
                 *found = Some(now);
             }
             round += 1;
@@ -174,10 +169,9 @@ impl Analysis<'_> {
             if withdraw(self.workload, &analysed, &clusters, &mut found_so_far, &mut waits) {
                 self.refute_busy_periods(&waits, &mut busy);
                 together = self.of_tasks(&busy);
-                for ((cluster, found), &busy) in clusters.iter().zip(found_so_far).zip(&busy) {
+                for ((context, found), &busy) in self.contexts(&analysed, &clusters).zip(found_so_far).zip(&busy) {
                     found.busy = busy;
-                    let unknown = cluster.members.iter().filter(|_| found.bounds.is_none());
-                    unknown.for_each(|&member| known[member] = tasks[member].within_busy(busy));
+                    self.learn(&context, found, &mut known, &mut lags);
                 }
                 continue;
             }
@@ -186,6 +180,16 @@ impl Analysis<'_> {
             }
             return Solution { analysed, clusters, found: found.into_iter().flatten().collect(), together };
         }
+    }
+
+    /// Later than what was `known`, if at all, and with longer `lags`, is what was found about a cluster.
+    fn learn(&self, context: &Context<'_>, found: &Found, known: &mut [Option<u64>], lags: &mut [u64]) {
+        let time = |(member, task)| found.time(member, task);
+        let times: Vec<Option<u64>> = context.members().enumerate().map(time).collect();
+        for (&index, &time) in context.cluster.members.iter().zip(&times) {
+            known[index] = known[index].zip(time).map(|(known, time)| known.max(time));
+        }
+        lags[context.index] = self.lag(context, times).max(lags[context.index]);
     }
 
     /// Of each task: what there is of its cluster.
