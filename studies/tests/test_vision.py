@@ -354,7 +354,7 @@ def test_a_stabilizer_alone_is_proven_from_end_to_end(configuration):
         found = laxity.check(alone, growth=False)
         assert found
         bound = found.graphs["end_to_end_ns"][0].as_py() / 1e6 - 6 * period
-        assert bound < 25
+        assert bound == pytest.approx(24.49, abs=0.01)
         latencies = laxity.simulate(alone, duration="3 s").graphs
         assert 0 < latencies["max_ns"][0].as_py() / 1e6 - 6 * period <= bound
 
@@ -365,6 +365,11 @@ def test_seventeen_stabilizers_have_no_bounds_but_with_a_fraction_of_their_times
     found = laxity.check(seventeen, growth=False)
     assert (found.hard.status, found.soft.status) == ("infeasible", "infeasible")
     assert "utilization 7.511 exceeds 6 CPUs" in found.hard.failures[0]
-    fraction = laxity.check(_with(seventeen, graphs=17, permille=30), growth=False)
+    fraction = laxity.check(_with(seventeen, graphs=17, permille=32), growth=False)
     assert fraction.soft.status == "schedulable"
     assert all(bound is not None for bound in fraction.graphs["end_to_end_ns"].to_pylist())
+
+
+def test_a_stabilizer_alone_may_take_longer_by_far():
+    alone = _with(workload(SYNCED[0], Options()), graphs=1, period="100 ms")
+    assert laxity.check(alone).growth == pytest.approx(4.7)

@@ -1,8 +1,6 @@
 //! PGM graphs against a simulation that moves tokens (I5), and relations between their bounds (I31).
 
-use laxity_analysis::pgm::{
-    EndToEnd, EndToEndError, Responses, TokenEdge, TokenGraph, earliness, end_to_end, rates, replicas,
-};
+use laxity_analysis::pgm::{EndToEnd, EndToEndError, Responses, TokenEdge, TokenGraph, end_to_end, rates, replicas};
 use laxity_analysis::{Rational, rational};
 use laxity_model::rng::SplitMix64;
 use proptest::prelude::*;
@@ -241,15 +239,10 @@ fn what_is_complete_together_bounds_a_graph_where_sums_are_longer() {
     let mut graph =
         TokenGraph { sources: vec![Some(rational(10, 1)), None, None], edges: vec![edge(0, 1, 0), edge(1, 2, 0)] };
     let (nodes, none, together) = (exact(&[6; 3]), exact(&[0; 3]), rational(8, 1));
-    let known: Vec<Option<Rational>> = nodes.iter().cloned().map(Some).collect();
     let rates = rates(&graph).expect("one to one");
     let both = Responses { nodes: &nodes, together: Some(&together) };
     let bounds = end_to_end(&graph, &rates, both, &none).expect("no cycle");
     assert_eq!((bounds.offsets, bounds.completions), (exact(&[0, 6, 8]), exact(&[6, 8, 8])));
-    let early = |together| earliness(&graph, &rates, &known, together, &none);
-    assert_eq!(early(None), [0, 6, 12].map(|time| Some(rational(time, 1))));
-    assert_eq!(early(Some(&together)), [0, 6, 8].map(|time| Some(rational(time, 1))));
-    assert_eq!(earliness(&graph, &rates, &[None, None, None], Some(&together), &none)[2], Some(rational(8, 1)));
     let replicas = |responses: Responses<'_>| replicas(&graph, &rates, responses, &none, &[(0, 2)], &rational(5, 1));
     assert_eq!((replicas((&nodes).into()), replicas(both)), (Ok(4), Ok(2)));
     // 18 pass until a token has gone around, and one comes every 10.

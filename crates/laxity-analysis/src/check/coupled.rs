@@ -99,9 +99,12 @@ impl Flow {
     /// How early each node's jobs may be, if tasks respond within `known` and all `together` ([`Solution::together`]).
     fn early(&self, known: &[Option<u64>], together: &[Option<u64>]) -> Vec<u64> {
         let responses: Vec<Option<Rational>> = known[self.nodes()].iter().map(|time| time.map(whole)).collect();
-        let together = together[self.first].map(whole);
-        let early = earliness(&self.graph, &self.rates, &responses, together.as_ref(), &self.phases);
-        early.iter().map(|time| time.as_ref().map_or(UNBOUNDED, ticks)).collect()
+        let early = earliness(&self.graph, &self.rates, &responses, &self.phases);
+        let least = |(early, &uneven): (&Option<Rational>, &u64)| {
+            let other = together[self.first].map(|together| together.saturating_add(uneven));
+            early.as_ref().map(ticks).into_iter().chain(other).min().unwrap_or(UNBOUNDED).min(UNBOUNDED)
+        };
+        early.iter().zip(&self.uneven).map(least).collect()
     }
 
     /// What a node has to do with nodes of other clusters, whose CPUs may keep interrupts waiting for so long.
@@ -350,5 +353,25 @@ impl Found {
                 Status::NotProven | Status::Infeasible | Status::Refused => finding.failures.push(failure.clone()),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::{Edge, Node, Platform};
+
+    use super::*;
+
+    #[test]
+    fn nodes_are_early_by_the_sum_of_responses_or_by_what_is_complete_together() {
+        let nodes = ["a", "b", "c"].map(|name| Node::new(name, (name == "a").then_some(Nanos(10))));
+        let edges = vec![Edge::rated(0, 1, 1, 1), Edge::rated(1, 2, 1, 1)];
+        let mut workload = Workload::new("w", Platform::identical(1), Vec::new());
+        workload.graphs.push(Graph::new("g", nodes.to_vec(), edges));
+        let flow = &Flow::all(&workload)[0];
+        assert_eq!(flow.early(&[Some(6); 3], &[None; 3]), [0, 6, 12]);
+        assert_eq!(flow.early(&[Some(6); 3], &[Some(8); 3]), [0, 6, 8]);
+        assert_eq!(flow.early(&[None; 3], &[Some(8); 3]), [0, 8, 8]);
+        assert_eq!(flow.early(&[None; 3], &[None; 3]), [0, UNBOUNDED, UNBOUNDED]);
     }
 }

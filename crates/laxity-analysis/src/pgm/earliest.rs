@@ -21,37 +21,10 @@ use super::{Rate, TokenEdge, TokenGraph};
 use crate::Rational;
 use crate::exact::{rational, whole};
 
-/// How long before its arrival a job of each node may be released at most, in ticks, if jobs respond within `response_times`,
-/// and all that a source's job releases is complete `together` after it arrived ([`Responses`](super::Responses));
+/// How long before its arrival a job of each node may be released at most, in ticks, if jobs respond within `response_times`;
 /// 0 for sources. `None`: no bound is known, as one that comes before has no response time, or a cycle delays itself.
 /// `phases` as of [`end_to_end`](super::end_to_end).
 pub fn earliness(
-    graph: &TokenGraph,
-    rates: &[Rate],
-    response_times: &[Option<Rational>],
-    together: Option<&Rational>,
-    phases: &[Rational],
-) -> Vec<Option<Rational>> {
-    let by_responses = by_responses(graph, rates, response_times, phases);
-    let Some((together, uneven)) = together.zip(unevenness(graph, rates, phases)) else { return by_responses };
-    let least = |(node, (early, uneven)): (usize, (Option<Rational>, Rational))| {
-        let other = graph.sources[node].is_none().then(|| uneven + together);
-        early.into_iter().chain(other).min()
-    };
-    by_responses.into_iter().zip(uneven).enumerate().map(least).collect()
-}
-
-/// How long before its arrival a job of each node may be released if jobs take no time: `O_k - L_k`, of rates that differ and
-/// of sources that arrive at different times. `None` where a cycle delays itself even so.
-pub fn unevenness(graph: &TokenGraph, rates: &[Rate], phases: &[Rational]) -> Option<Vec<Rational>> {
-    let periods: Vec<Rational> = rates.iter().map(Rate::period).collect();
-    let latest = offsets(graph, rates, &vec![whole(0); graph.sources.len()], phases).ok()?;
-    let earliest = earliest(graph, &periods, phases);
-    Some(latest.iter().zip(&earliest).map(|(latest, earliest)| (latest - earliest).max(whole(0))).collect())
-}
-
-/// The same by response times alone.
-fn by_responses(
     graph: &TokenGraph,
     rates: &[Rate],
     response_times: &[Option<Rational>],
@@ -75,6 +48,16 @@ fn by_responses(
         _ => None,
     };
     (0..nodes).map(of).collect()
+}
+
+/// How long before its arrival a job of each node may be released if jobs take no time: `O_k - L_k`, of rates that differ and
+/// of sources that arrive at different times; 0 for sources. `None` where a cycle delays itself even so. Where all that a source's
+/// job sets off is complete together, `B` after it arrives ([`Responses`](super::Responses)), a job is early by `B` more at most.
+pub fn unevenness(graph: &TokenGraph, rates: &[Rate], phases: &[Rational]) -> Option<Vec<Rational>> {
+    let periods: Vec<Rational> = rates.iter().map(Rate::period).collect();
+    let latest = offsets(graph, rates, &vec![whole(0); graph.sources.len()], phases).ok()?;
+    let earliest = earliest(graph, &periods, phases);
+    Some(latest.iter().zip(&earliest).map(|(latest, earliest)| (latest - earliest).max(whole(0))).collect())
 }
 
 /// Whether each node has only producers, and these again, whose response times are known.
