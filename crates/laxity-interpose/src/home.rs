@@ -11,6 +11,7 @@ use laxity_sys::clock;
 
 use crate::log::Line;
 use crate::operation::Operation;
+use crate::process::Leave;
 use crate::state::{Home, State, Why};
 use crate::stream::Inner;
 
@@ -162,12 +163,12 @@ fn look<'a, O: Operation>(inner: &'a Inner<O>, state: MutexGuard<'a, State<O>>) 
 /// Writes what was noted, tells the user what was late, and drops what is over.
 fn clean_up<'a, O: Operation>(inner: &'a Inner<O>, mut state: MutexGuard<'a, State<O>>) -> MutexGuard<'a, State<O>> {
     let leftovers = state.leftovers();
-    let lines = state.lines.as_mut().map(std::mem::take).unwrap_or_default();
+    let has_noted = state.has_noted();
     let late = std::mem::take(&mut state.late);
     drop(state);
     drop(leftovers);
-    if !lines.is_empty() {
-        inner.process.log(&lines);
+    if has_noted {
+        inner.write();
     }
     let limit = inner.process.settings.policy.hold_limit;
     for (name, why) in late {

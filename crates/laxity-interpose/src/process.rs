@@ -75,6 +75,8 @@ pub(crate) trait Leave: Send + Sync + std::fmt::Debug {
     fn exit(&self);
     /// Whether it holds and requests nothing.
     fn is_quiet(&self) -> bool;
+    /// Writes what it noted to the log.
+    fn write(&self);
     /// The program waits: an idle stream keeps no token.
     fn rest(&self);
     /// A job of the program begins, or ends.
@@ -208,7 +210,8 @@ impl Process {
     }
 
     /// The program exits: opens no gate any more, and waits a short time for the operations that hold an engine, so that
-    /// they end before their engine is another program's.
+    /// they end before their engine is another program's. The log has all that the streams noted when this returns, however
+    /// late Linux runs their threads.
     pub fn exit(&self) {
         if self.is_exiting.swap(true, Ordering::AcqRel) || forks() != self.forks {
             return;
@@ -223,6 +226,7 @@ impl Process {
         while !is_quiet() && Instant::now() < end {
             thread::sleep(Duration::from_micros(200));
         }
+        self.each_stream(|stream| stream.write());
     }
 
     /// As [`Process::exit`], and ends all threads: the interposer is about to be unloaded.
@@ -245,10 +249,12 @@ impl Process {
         self.settings.log.is_some()
     }
 
-    /// Appends to the log. A log that cannot be written ends.
-    pub(crate) fn log(&self, lines: &[Line]) {
+    /// Appends what `take` answers to the log. No other thread writes meanwhile: what is taken later is behind it. A log
+    /// that cannot be written ends.
+    pub(crate) fn log(&self, take: impl FnOnce() -> Vec<Line>) {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Err(error)) = log.as_mut().map(|log| log.write(lines)) {
+        let lines = take();
+        if let Some(Err(error)) = log.as_mut().map(|log| log.write(&lines)) {
             *log = None;
             drop(log);
             self.notice(format_args!("the log ends here: {error}"));
@@ -272,7 +278,7 @@ impl Process {
             Ok(log) => *self.log.lock().unwrap_or_else(PoisonError::into_inner) = Some(log),
             Err(error) => return self.notice(format_args!("no log in {}: {error}", folder.display())),
         }
-        self.log(&[Line::Program { program: self.program.clone(), pid, arbitration }]);
+        self.log(|| vec![Line::Program { program: self.program.clone(), pid, arbitration }]);
     }
 
     fn report(&self, state: ReportState, text: &str) {

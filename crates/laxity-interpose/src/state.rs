@@ -182,6 +182,11 @@ impl<O: Operation> State<O> {
         }
     }
 
+    /// Whether there are lines for the log.
+    pub fn has_noted(&self) -> bool {
+        self.lines.as_ref().is_some_and(|lines| !lines.is_empty())
+    }
+
     fn carry_out(&mut self, now: Instant, settings: &Settings, actions: &mut Vec<Action>) {
         for action in actions.drain(..) {
             match action {

@@ -420,11 +420,11 @@ impl<O: Operation> Leave for Inner<O> {
     }
 
     fn is_quiet(&self) -> bool {
-        let state = self.lock();
-        // What is noted is written by the home thread.
-        let is_written = state.lines.as_ref().is_none_or(Vec::is_empty);
-        let holds = state.machine.holds_or_requests();
-        !holds && (is_written || matches!(state.home, Home::Ended | Home::NotStarted))
+        !self.lock().machine.holds_or_requests()
+    }
+
+    fn write(&self) {
+        self.process.log(|| self.lock().lines.as_mut().map(std::mem::take).unwrap_or_default());
     }
 
     fn rest(&self) {
