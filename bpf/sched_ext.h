@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The little of sched_ext that the scheduler uses, by the names of Linux 6.14 to 6.18; members that the kernel at hand does
+ * The little of sched_ext that the scheduler uses, by the names of Linux 6.14 to 7.3; members that the kernel at hand does
  * not have are refused when the scheduler is loaded.
  */
 #ifndef LAXITY_SCHED_EXT_H

@@ -1,13 +1,14 @@
 """A small Linux with sched_ext in QEMU, in which programs of this repository run: Laxity's scheduler in its kernel.
 
     kernel_lab.py install     installs, as root, what the lab needs; without the rights it prints what is missing
-    kernel_lab.py kernel      fetches a kernel, and prints its folder
+    kernel_lab.py kernel      fetches a kernel, and prints where it is
+    kernel_lab.py kernels     prints the versions that can be fetched, oldest first
     kernel_lab.py run [--smp N] [--timeout S] [--out DIR] SCRIPT [PROGRAM...]
                               boots, has busybox's shell run SCRIPT, and ends with its exit code
 
 SCRIPT finds the PROGRAMs (with the shared libraries that they need) in its PATH. Files that it writes below /out are
-in DIR afterwards. Its output is printed, and is in DIR/output.txt. The kernel is not installed: it
-comes from a newer suite of the mirror that this machine's apt uses, into target/kernel-lab.
+in DIR afterwards. Its output is printed, and is in DIR/output.txt. The kernel is not installed: it comes from a newer
+suite of the mirror that this machine's apt uses, into target/kernel-lab. LAXITY_LAB_KERNEL=7.3 (or 7.3.4) chooses one.
 
 The machine is emulated: one instruction takes one nanosecond (-icount), and all CPUs take turns on one thread. With one
 CPU, times are the same in each run. With several, decisions are right, and times are not: while instructions of one
@@ -35,10 +36,10 @@ QEMU = "qemu-system-x86_64"
 # What is called, and the Debian package that has it.
 TOOLS = {QEMU: "qemu-system-x86", "busybox": "busybox-static", "ldd": "libc-bin", "apt-get": "apt", "dpkg": "dpkg"}
 
-# Suites with newer kernels than Debian 12's, the first that has one is taken.
-SUITES = ["trixie-backports", "sid"]
-# The names of sched_ext's functions change: known ones come first.
-KNOWN = [(6, minor) for minor in range(18, 13, -1)]
+# Suites with newer kernels than Debian 12's.
+SUITES = ["trixie-backports", "sid", "experimental"]
+# Taken where none is asked for, or else the newest.
+PREFERRED = "6.18"
 
 
 class MissingError(Exception):
@@ -83,16 +84,19 @@ def not_installed(lacking: dict[str, str]) -> str:
 # --- the kernel ----------------------------------------------------------------------------------------------------
 
 
-def cached_kernel() -> Path | None:
-    """The folder of a kernel that is here already."""
-    for image in sorted(HOME.glob("kernel/*/boot/vmlinuz-*")):
-        return image.parents[1]
-    return None
+def wanted() -> str:
+    """The version of the kernel that is asked for, or preferred."""
+    return os.environ.get("LAXITY_LAB_KERNEL", PREFERRED)
+
+
+def cached_kernel(version: str) -> Path | None:
+    """A kernel of that version, such as 6.18, that is here already."""
+    return max(HOME.glob(f"kernel/linux-image-{version}[.+-]*/vmlinuz"), default=None)
 
 
 def fetch_kernel() -> Path:
-    """The folder of a kernel that has sched_ext, fetched if need be."""
-    kernel = cached_kernel()
+    """A kernel that has sched_ext, fetched if need be."""
+    kernel = cached_kernel(wanted())
     if kernel:
         return kernel
     HOME.mkdir(parents=True, exist_ok=True)
@@ -100,10 +104,21 @@ def fetch_kernel() -> Path:
         reasons = []
         for suite in SUITES:
             try:
-                return _from_suite(suite, Path(folder) / suite)
+                return Suite(suite, Path(folder) / suite).kernel(os.environ.get("LAXITY_LAB_KERNEL"))
             except MissingError as reason:
                 reasons.append(f"{suite}: {reason}")
         raise MissingError("; ".join(reasons))
+
+
+def versions() -> list[str]:
+    """The versions of kernels that can be fetched, such as 6.18, oldest first."""
+    HOME.mkdir(parents=True, exist_ok=True)
+    found = set()
+    with tempfile.TemporaryDirectory(dir=HOME) as folder:
+        for suite in SUITES:
+            with contextlib.suppress(MissingError):
+                found |= {version[:2] for _, version in ranked(Suite(suite, Path(folder) / suite).names())}
+    return [f"{major}.{minor}" for major, minor in sorted(found)]
 
 
 def _mirror() -> tuple[str, str]:
@@ -117,62 +132,81 @@ def _mirror() -> tuple[str, str]:
     raise MissingError("this machine's apt has no Debian mirror; run apt-get update once")
 
 
-def _from_suite(suite: str, folder: Path) -> Path:
-    uri, keys = _mirror()
-    for part in ["lists/partial", "cache/archives/partial", "packages"]:
-        (folder / part).mkdir(parents=True)
-    (folder / "sources.list").write_text(f"deb [signed-by={keys}] {uri} {suite} main\n")
-    (folder / "status").touch()
-    settings = {
-        "Dir::Etc::sourcelist": folder / "sources.list",
-        "Dir::Etc::sourceparts": "/dev/null",
-        "Dir::State::lists": folder / "lists",
-        "Dir::State::status": folder / "status",
-        "Dir::Cache": folder / "cache",
-        "APT::Sandbox::User": "root",
-        "Acquire::Languages": "none",
-    }
-    options = [option for name, value in settings.items() for option in ("-o", f"{name}={value}")]
+class Suite:
+    """A suite of Debian, whose packages are looked up and fetched with settings of their own."""
 
-    def apt(program: str, *arguments: str) -> str:
-        done = subprocess.run(
-            [program, *options, *arguments], cwd=folder / "packages", capture_output=True, text=True, check=False
-        )
+    def __init__(self, suite: str, folder: Path) -> None:
+        self.folder = folder
+        uri, keys = _mirror()
+        for part in ["lists/partial", "cache/archives/partial", "packages"]:
+            (folder / part).mkdir(parents=True)
+        (folder / "sources.list").write_text(f"deb [signed-by={keys}] {uri} {suite} main\n")
+        (folder / "status").touch()
+        settings = {
+            "Dir::Etc::sourcelist": folder / "sources.list",
+            "Dir::Etc::sourceparts": "/dev/null",
+            "Dir::State::lists": folder / "lists",
+            "Dir::State::status": folder / "status",
+            "Dir::Cache": folder / "cache",
+            "APT::Sandbox::User": "root",
+            "Acquire::Languages": "none",
+        }
+        self.options = [option for name, value in settings.items() for option in ("-o", f"{name}={value}")]
+        self._apt("apt-get", "update")
+
+    def _apt(self, program: str, *arguments: str) -> str:
+        command = [program, *self.options, *arguments]
+        done = subprocess.run(command, cwd=self.folder / "packages", capture_output=True, text=True, check=False)
         if done.returncode:
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise MissingError(f"{program} {arguments[0]}: {last}")
         return done.stdout
 
-    apt("apt-get", "update")
-    names = apt("apt-cache", "pkgnames", "linux-image-").split()
-    for name in ranked(names):
-        apt("apt-get", "download", name)
-        (package,) = (folder / "packages").glob(f"{name}_*.deb")
-        here = folder / "unpacked"
-        subprocess.run(["dpkg", "-x", package, here], check=True)
-        package.unlink()
-        configs = list(here.glob("boot/config-*"))
-        if configs and "CONFIG_SCHED_CLASS_EXT=y" in configs[0].read_text().splitlines():
-            shutil.rmtree(here / "usr", ignore_errors=True)
-            shutil.rmtree(here / "lib", ignore_errors=True)
-            kernel = HOME / "kernel" / name
-            kernel.parent.mkdir(exist_ok=True)
-            return here.rename(kernel)
-        shutil.rmtree(here)
-    raise MissingError("it has no small kernel with sched_ext")
+    def names(self) -> list[str]:
+        """The names of packages of kernels, and of parts of those."""
+        return self._apt("apt-cache", "pkgnames", "linux-").split()
+
+    def kernel(self, asked: str | None) -> Path:
+        """A kernel with sched_ext, of that version if one is asked for."""
+        names = self.names()
+        for name, _ in ranked(names, asked):
+            here = self.folder / "unpacked"
+            for part in parts(name, names):
+                self._apt("apt-get", "download", part)
+                (package,) = (self.folder / "packages").glob(f"{part}_*.deb")
+                subprocess.run(["dpkg", "-x", package, here], check=True)
+                package.unlink()
+            # Below /boot, or beside the modules.
+            (image, *_), (config, *_) = (sorted(here.rglob(file)) or [here] for file in ["vmlinuz*", "config*"])
+            if image.is_file() and config.is_file() and "CONFIG_SCHED_CLASS_EXT=y" in config.read_text().splitlines():
+                kernel = HOME / "kernel" / name
+                kernel.mkdir(parents=True, exist_ok=True)
+                return image.rename(kernel / "vmlinuz")
+            shutil.rmtree(here)
+        raise MissingError(f"it has no small kernel{f' {asked}' if asked else ''} with sched_ext")
 
 
-def ranked(names: list[str]) -> list[str]:
-    """Of packages of kernels the small ones for virtual machines with sched_ext: known versions first, newest first."""
+def parts(image: str, names: list[str]) -> list[str]:
+    """The packages that have a kernel and its configuration: two others than its own, if they are among the names."""
+    others = [image.replace("-image-", kind, 1) for kind in ["-binary-", "-base-"]]
+    return others if set(others) <= set(names) else [image]
+
+
+def ranked(names: list[str], asked: str | None = None) -> list[tuple[str, tuple[int, ...]]]:
+    """Packages of small kernels for virtual machines that may have sched_ext, of the version that is asked for.
+
+    The preferred version comes first, then the newest.
+    """
+    preferred = tuple(map(int, PREFERRED.split(".")))
     found = []
     for name in names:
-        version = re.fullmatch(r"linux-image-(\d+)\.(\d+)(?:\.(\d+))?\S*-cloud-amd64", name)
-        if version:
-            major, minor, patch = (int(part or 0) for part in version.groups())
-            if (major, minor) >= (6, 12):
-                is_unknown = (major, minor) not in KNOWN
-                found.append((is_unknown, -major, -minor, -patch, name))
-    return [name for *_, name in sorted(found)]
+        match = re.fullmatch(r"linux-image-(\d+)\.(\d+)(?:\.(\d+))?\S*-cloud-amd64", name)
+        version = tuple(int(part or 0) for part in match.groups()) if match else ()
+        # From 6.19 on a package without its parts is empty: its kernel is in the mirror no more.
+        is_whole = version < (6, 19) or len(parts(name, names)) == 2
+        if version >= (6, 12) and is_whole and (asked is None or f".{asked}." in f".{'.'.join(map(str, version))}."):
+            found.append((name, version))
+    return sorted(found, key=lambda one: (one[1][:2] == preferred, one[1]), reverse=True)
 
 
 # --- the first file system ----------------------------------------------------------------------------------------
@@ -264,7 +298,7 @@ def run(script: str, programs: list[Path], out: Path, smp: int = 1, timeout: flo
     lacking = missing_tools()
     if lacking:
         raise MissingError(not_installed(lacking))
-    (image,) = (fetch_kernel() / "boot").glob("vmlinuz-*")
+    image = fetch_kernel()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -307,6 +341,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("kernel")
+    verbs.add_parser("kernels")
     verbs.add_parser("install")
     running = verbs.add_parser("run")
     running.add_argument("--smp", type=int, default=1)
@@ -320,6 +355,8 @@ def main() -> int:
     try:
         if arguments.verb == "kernel":
             print(fetch_kernel())
+        elif arguments.verb == "kernels":
+            print(*versions(), sep="\n")
         elif arguments.verb == "install":
             install()
         else:

@@ -2,7 +2,7 @@
 # scheduler.sh [dev|release] [PROGRAM...]: the scheduler for the kernel, into target/debug or target/release: its BPF object, the
 # program that loads it, and what else of laxity-scx is named (--example kernel-tasks). Libbpf is built from source; clang,
 # libelf and zlib are installed, as root, where they are not there. If they cannot be, it says what to install and ends
-# with 77. LAXITY_INSTALL=no installs nothing.
+# with 77. LAXITY_INSTALL=no installs nothing. `scheduler.sh clang` only says which clang it takes.
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
 profile=${1:-release}
@@ -18,6 +18,11 @@ find_clang() { # the first one that compiles for BPF
         fi
     done
 }
+
+if [ "$profile" = clang ]; then
+    find_clang
+    exit
+fi
 
 missing=()
 [ -n "$(find_clang)" ] || missing+=(clang)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 
+import kernel_lab
 import pytest
 from test_kernel_lab import delays, jobs, judged, lab, programs
 
@@ -170,3 +171,34 @@ def test_tasks_that_are_killed_leave_their_cpus_to_others(programs, tmp_path):
     tasks = int(re.search(r"ended: (\d+) tasks", said).group(1))
     assert tasks > 100, "most were killed as tasks, and not before they were"
     assert len(jobs(said)) == 5
+
+
+def test_each_kernel_that_can_be_had_runs_it_or_is_refused_by_its_description(programs, tmp_path, monkeypatch):
+    script = """
+    laxity sched doctor --json > /out/doctor.json
+    if [ $? -ne 0 ]; then laxity sched start 2> /out/refused.txt || exit 0; exit 1; fi
+    start --policy C-EDF --cluster-size 2 --trace /out/trace.lxt
+    kernel-tasks seed=5 tasks=6 load=900 for=600 suspend=30 section=60 runaway=1 || exit 2
+    laxity sched stop || exit 3
+    ended
+    """
+    versions = kernel_lab.versions()
+    assert len(versions) > 1
+    ran = []
+    for version in versions:
+        monkeypatch.setenv("LAXITY_LAB_KERNEL", version)
+        out = tmp_path / version
+        said = lab(programs, out, script, smp=2)
+        needs = json.loads((out / "doctor.json").read_text())["checks"]
+        lacking = [need for need in needs if not need["holds"]]
+        if lacking:
+            # Kernels that were built with an old pahole take no scheduler of sched_ext.
+            assert [need["name"] for need in lacking] == ["functions"], lacking
+            assert "older than 1.31" in lacking[0]["remedy"], lacking
+            assert lacking[0]["found"] in (out / "refused.txt").read_text()
+        else:
+            assert "loader 0" in said, said
+            assert "state disabled" in said, said
+            assert judged(out / "trace.lxt")["follows C-EDF/CEm"] == "yes", version
+            ran.append(version)
+    assert kernel_lab.PREFERRED in ran

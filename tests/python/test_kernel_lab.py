@@ -124,13 +124,53 @@ def test_tasks_run_by_the_policy_and_linux_schedules_afterwards(programs, tmp_pa
     assert judged(tmp_path / "out" / "trace.lxt")["follows C-EDF/CEm"] == "yes"
 
 
+def described(programs: list[Path], folder: Path, source: str) -> dict[str, list[str]]:
+    """What the loader says of a kernel that has the functions of some C."""
+    clang = subprocess.run(["scripts/scheduler.sh", "clang"], cwd=ROOT, capture_output=True, text=True, check=True)
+    (folder / "kernel.c").write_text(source)
+    command = [
+        clang.stdout.strip(),
+        "-g",
+        "-O1",
+        "-target",
+        "bpf",
+        "-c",
+        folder / "kernel.c",
+        "-o",
+        folder / "kernel.o",
+    ]
+    subprocess.run(command, check=True)
+    loader = next(program for program in programs if program.name == "laxity-scheduler")
+    done = subprocess.run([loader, "functions", folder / "kernel.o"], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_a_kernel_is_known_by_the_functions_that_it_describes(programs, tmp_path):
+    found = described(
+        programs,
+        tmp_path,
+        """
+        void scx_bpf_kick_cpu(int cpu, long flags) {}
+        int scx_bpf_create_dsq(long queue, int node, const void *aux) { return 0; }
+        int scx_bpf_task_cpu(const void *task, int other) { return 0; }
+        """,
+    )
+    assert found["fitting"] == ["scx_bpf_kick_cpu"]
+    assert found["unhidden"] == ["scx_bpf_create_dsq"]
+    assert found["different"] == ["scx_bpf_task_cpu"]
+    assert {"scx_bpf_dsq_insert", "scx_bpf_dsq_move_to_local"} < set(found["missing"])
+
+
 # --- the lab itself ------------------------------------------------------------------------------------------------
 
 
-def test_the_newest_kernel_whose_functions_are_known_comes_first():
+def test_the_preferred_kernel_comes_first_and_then_the_newest():
     names = [
         "linux-image-6.1.0-9-cloud-amd64",
+        "linux-image-7.0.2+deb13-cloud-amd64",
         "linux-image-7.1.13+deb13-cloud-amd64",
+        "linux-base-7.1.13+deb13-cloud-amd64",
+        "linux-binary-7.1.13+deb13-cloud-amd64",
         "linux-image-6.12.9+deb13-cloud-amd64",
         "linux-image-6.17.8+deb13-cloud-amd64",
         "linux-image-6.18.15+deb13-cloud-amd64",
@@ -138,8 +178,8 @@ def test_the_newest_kernel_whose_functions_are_known_comes_first():
         "linux-image-6.18.15+deb13-amd64",
         "linux-image-cloud-amd64",
     ]
-    versions = [re.search(r"\d+\.\d+", name).group() for name in kernel_lab.ranked(names)]
-    assert versions == ["6.18", "6.17", "7.1", "6.12"]
+    assert [version for _, version in kernel_lab.ranked(names)] == [(6, 18, 15), (7, 1, 13), (6, 17, 8), (6, 12, 9)]
+    assert kernel_lab.ranked(names, "7.1") == [("linux-image-7.1.13+deb13-cloud-amd64", (7, 1, 13))]
 
 
 def test_an_archive_has_each_file_whole_and_in_a_folder(tmp_path):
@@ -164,7 +204,7 @@ def test_an_archive_has_each_file_whole_and_in_a_folder(tmp_path):
 
 
 def test_a_machine_that_hangs_is_ended(tmp_path):
-    if kernel_lab.missing_tools() or not kernel_lab.cached_kernel():
+    if kernel_lab.missing_tools() or not kernel_lab.cached_kernel(kernel_lab.wanted()):
         pytest.skip("no kernel lab: QEMU or its kernel is not there")
     # It computes: time that all its CPUs are idle takes the emulator next to none, however long it is.
     with pytest.raises(kernel_lab.FailedError, match="did not end"):

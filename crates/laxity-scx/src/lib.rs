@@ -21,6 +21,6 @@ mod settings;
 pub mod trace;
 
 pub use client::{ClientError, Job, Membership, Task};
-pub use probe::{Check, Report, probe};
+pub use probe::{Check, Functions, Report, probe};
 pub use protocol::TaskRequest;
 pub use settings::{Settings, SettingsError, Share};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use laxity_scx::{Check, probe};
+use laxity_scx::{Check, Functions, probe};
 use laxity_testing::Directory;
 
 /// A machine that has all.
@@ -133,4 +133,26 @@ fn an_empty_folder_and_no_folder_lack_all_that_must_be_there() {
     let expected = ["kernel", "sched_ext", "btf", "rights"];
     assert_eq!(of(folder.path()), expected);
     assert_eq!(of(&folder.path().join("none")), expected);
+}
+
+#[test]
+fn functions_that_a_kernel_lacks_or_describes_wrongly_are_named() {
+    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    let fitting = Functions { fitting: names(&["a", "b"]), ..Functions::default() };
+    assert!(fitting.check().holds && fitting.check().found == "all 2 that the scheduler calls");
+    let missing = Functions { missing: names(&["c", "d"]), ..fitting.clone() };
+    let different = Functions { different: names(&["e"]), ..missing.clone() };
+    let unhidden = Functions { unhidden: names(&["f"]), ..different.clone() };
+    let only_different = Functions { missing: Vec::new(), ..different.clone() };
+    // The build of the kernel is said first: with it nothing else can be known.
+    for (functions, found, remedy) in [
+        (missing, "this kernel has no c, no d", "Linux 6.14"),
+        (different, "this kernel has no c, no d", "Linux 6.14"),
+        (unhidden, "this kernel's BTF describes f wrongly", "another build"),
+        (only_different, "e of this kernel take other arguments", "a Laxity that knows this kernel"),
+    ] {
+        let check = functions.check();
+        assert!(!check.holds && check.found == found, "{check:?}");
+        assert!(check.remedy.expect("a way out").contains(remedy), "{check:?}");
+    }
 }

@@ -1,27 +1,24 @@
 //! Loads Laxity's scheduler into the kernel, keeps it there, and ends it. `laxity sched start` starts this program; its
-//! argument is JSON of `laxity_scx::Settings`.
+//! argument is JSON of `laxity_scx::Settings`. With the argument `functions` it prints JSON of `laxity_scx::Functions`
+//! instead, of this machine's kernel or of a file that describes another one, as `laxity sched doctor` asks.
 
+use std::env;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{env, path::Path};
 
-use laxity_scx::kernel::{Outcome, Server};
+use laxity_scx::kernel::{KERNEL_TYPES, Outcome, Server, functions};
 use laxity_scx::{Settings, probe};
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(outcome) => {
-            let Outcome { tasks, completed, late, lost } = outcome;
-            println!("ended: {tasks} tasks, {completed} jobs, {late} of them late; Linux schedules all threads");
-            match lost {
-                Some((lost, left_out)) if lost > 0 || left_out > 0 => {
-                    println!("the trace is cut off: {lost} records were lost, and {left_out} came after a lost one");
-                }
-                _ => {}
-            }
-            ExitCode::SUCCESS
-        }
+    let mut arguments = env::args().skip(1);
+    let done = match arguments.next() {
+        Some(word) if word == "functions" => describe(arguments.next()),
+        settings => run(settings),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("error: {message}");
             ExitCode::FAILURE
@@ -29,21 +26,42 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<Outcome, String> {
+fn describe(kernel: Option<String>) -> Result<(), String> {
+    let kernel = kernel.unwrap_or_else(|| KERNEL_TYPES.to_owned());
+    let found = functions(&beside(None)?, Path::new(&kernel))?;
+    println!("{}", serde_json::to_string(&found).expect("it is plain"));
+    Ok(())
+}
+
+/// The object of the settings, or the one beside this program.
+fn beside(object: Option<PathBuf>) -> Result<PathBuf, String> {
+    let program = || env::current_exe().map_err(|error| format!("this program cannot be found: {error}"));
+    object.map_or_else(|| Ok(program()?.with_extension("bpf.o")), Ok)
+}
+
+fn run(settings: Option<String>) -> Result<(), String> {
     let usage = "usage: laxity-scheduler JSON; `laxity sched start --help` says more";
-    let settings = env::args().nth(1).ok_or(usage)?;
-    let settings: Settings = serde_json::from_str(&settings).map_err(|error| format!("{usage}: {error}"))?;
-    let report = probe(Path::new("/"));
-    if let Some(check) = report.checks.iter().find(|check| !check.holds) {
+    let settings: Settings =
+        serde_json::from_str(&settings.ok_or(usage)?).map_err(|error| format!("{usage}: {error}"))?;
+    let object = beside(settings.object.clone())?;
+    let mut checks = probe(Path::new("/")).checks;
+    if checks.iter().all(|check| check.holds) {
+        checks.push(functions(&object, Path::new(KERNEL_TYPES))?.check());
+    }
+    if let Some(check) = checks.iter().find(|check| !check.holds) {
         let remedy = check.remedy.unwrap_or_default();
         return Err(format!("{}: {}; {remedy} (`laxity sched doctor` says all)", check.name, check.found));
     }
     let is_requested = Arc::new(AtomicBool::new(false));
     let request = Arc::clone(&is_requested);
     ctrlc::set_handler(move || request.store(true, Ordering::Relaxed)).map_err(|error| error.to_string())?;
-    let program = env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
     let (policy, cpus) = (settings.policy.clone(), settings.cpus.clone());
-    let server = Server::start(settings, &program).map_err(|error| error.to_string())?;
+    let server = Server::start(settings, &object).map_err(|error| error.to_string())?;
     println!("scheduling by {policy} on CPUs {cpus:?}; Ctrl-C or `laxity sched stop` ends it");
-    server.run(&is_requested).map_err(|error| error.to_string())
+    let Outcome { tasks, completed, late, lost } = server.run(&is_requested).map_err(|error| error.to_string())?;
+    println!("ended: {tasks} tasks, {completed} jobs, {late} of them late; Linux schedules all threads");
+    if let Some((lost, left_out)) = lost.filter(|&(lost, left_out)| lost > 0 || left_out > 0) {
+        println!("the trace is cut off: {lost} records were lost, and {left_out} came after a lost one");
+    }
+    Ok(())
 }

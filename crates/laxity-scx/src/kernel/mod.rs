@@ -1,8 +1,10 @@
 //! The program that loads the scheduler, keeps its tasks, and ends it: what needs libbpf.
 
+mod functions;
 mod object;
 mod server;
 mod tasks;
 
+pub use functions::{KERNEL_TYPES, functions};
 pub use object::LoadError;
 pub use server::{Outcome, Server};

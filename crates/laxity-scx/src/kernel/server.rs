@@ -82,21 +82,20 @@ pub struct Server {
 const LOOK: Nanos = Nanos::from_millis(50);
 
 impl Server {
-    /// Loads the scheduler. Its object is looked for beside `program`, where the settings name none.
+    /// Loads the scheduler, whose object is the file `object`.
     ///
     /// # Errors
     /// [`ServerError`]; Linux schedules as before.
-    pub fn start(settings: Settings, program: &Path) -> Result<Server, ServerError> {
+    pub fn start(settings: Settings, object: &Path) -> Result<Server, ServerError> {
         let (scheduler, clusters) = settings.check()?;
         if let Some(path) = &settings.trace {
             // What cannot be written at the end should not begin.
             File::create(path).map_err(|error| ServerError::Trace { path: path.clone(), error })?;
         }
-        let object = settings.object.clone().unwrap_or_else(|| program.with_extension("bpf.o"));
         let is_traced = settings.trace.is_some();
         let start = now();
         let plan = Plan { clusters: &clusters, rule: scheduler.rule, is_traced, others: settings.others };
-        let kernel = Kernel::load(&object, &plan)?;
+        let kernel = Kernel::load(object, &plan)?;
         // From now on processes find it.
         let listener = Listener::bind(ADDRESS).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => ServerError::Running,

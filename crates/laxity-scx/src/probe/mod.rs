@@ -3,10 +3,12 @@
 //! The files are looked for below a folder, `/` for this machine, so that those of another machine can be judged.
 
 mod files;
+mod functions;
 
 use std::path::Path;
 
 use files::{Files, Reading};
+pub use functions::Functions;
 
 /// The oldest kernel that has sched_ext.
 const OLDEST: (u32, u32) = (6, 12);
@@ -14,7 +16,7 @@ const OLDEST: (u32, u32) = (6, 12);
 /// One thing that the scheduler needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// A word for it: `kernel`, `btf`, `sched_ext`, `free`, `timers`, `jit`, `rights`.
+    /// A word for it: `kernel`, `btf`, `sched_ext`, `free`, `timers`, `jit`, `rights`, `loader`, `functions`.
     pub name: &'static str,
     /// Whether the machine has it.
     pub holds: bool,

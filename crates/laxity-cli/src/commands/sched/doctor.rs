@@ -1,12 +1,13 @@
 //! `laxity sched doctor`: whether the scheduler can run in this machine's kernel.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use laxity_scx::{Check, Report, probe};
 use serde::Serialize;
 
 use crate::commands::named::pretty;
+use crate::commands::sched::loader;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::style::{BAD, FAINT, GOOD, RESET};
@@ -31,7 +32,10 @@ pub struct Arguments {
 
 /// Prints a line for each need, and what to do where it is not met.
 pub fn run(arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
-    let report = probe(&arguments.root);
+    let mut report = probe(&arguments.root);
+    if arguments.root == Path::new("/") && report.checks.iter().any(|check| check.name == "btf" && check.holds) {
+        report.checks.extend(loader::checks());
+    }
     if arguments.json {
         output.print(json(&report))?;
     } else {

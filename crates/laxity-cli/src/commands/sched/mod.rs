@@ -3,6 +3,7 @@
 mod doctor;
 mod gc;
 mod list;
+mod loader;
 mod start;
 mod status;
 mod stop;

@@ -1,6 +1,5 @@
 //! `laxity sched start`: the scheduler into the kernel.
 
-use std::env;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,10 +9,8 @@ use laxity_model::{CpuId, parse_cpus};
 use laxity_scx::{Settings, Share, probe};
 use laxity_sys::scheduling::usable_cpus;
 
+use crate::commands::sched::loader;
 use crate::error::CliError;
-
-/// The program that loads the scheduler: it alone needs libbpf, and rights.
-const LOADER: &str = "laxity-scheduler";
 
 /// Load the scheduler into the kernel, and keep it there until Ctrl-C or `laxity sched stop`.
 ///
@@ -70,11 +67,7 @@ pub fn run(arguments: Arguments) -> Result<(), CliError> {
             check.name, check.found
         )));
     }
-    let loader = env::current_exe().map(|program| program.with_file_name(LOADER));
-    let loader = loader.map_err(|error| live(format!("this program cannot be found: {error}")))?;
-    if !loader.exists() {
-        return Err(live(format!("{} is not there; `make scheduler` builds it", loader.display())));
-    }
+    let loader = loader::path().map_err(|found| live(format!("{found}; `make scheduler` builds it")))?;
     let settings = serde_json::to_string(&settings).expect("settings have no maps");
     let error = Command::new(&loader).arg(settings).exec();
     Err(live(format!("{}: {error}", loader.display())))
