@@ -33,7 +33,8 @@ pub struct Arguments {
 /// Prints a line for each need, and what to do where it is not met.
 pub fn run(arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
     let mut report = probe(&arguments.root);
-    if arguments.root == Path::new("/") && report.checks.iter().any(|check| check.name == "btf" && check.holds) {
+    let has = |name| report.checks.iter().any(|check| check.name == name && check.holds);
+    if arguments.root == Path::new("/") && has("sched_ext") && has("btf") {
         report.checks.extend(loader::checks());
     }
     if arguments.json {
