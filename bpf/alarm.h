@@ -31,7 +31,7 @@ LAXITY_INLINE void release(u32 number, struct laxity_job *job)
 	if (__sync_val_compare_and_swap(&job->waits, WAITS_RELEASE, WAITS_NOT) != WAITS_RELEASE)
 		return;
 	job->released++;
-	refill(job);
+	refill(number, job);
 	entry = entry_of(job);
 	/* Before its thread can have a CPU. */
 	if (entry) {

@@ -13,6 +13,7 @@
 #ifndef LAXITY_BUDGETS_H
 #define LAXITY_BUDGETS_H
 
+#include "inherit.h"
 #include "tasks.h"
 
 /* What laxity_job.waits says: for nothing, for its next release, for its next budget. */
@@ -34,11 +35,13 @@ LAXITY_INLINE void charge(struct laxity_job *job, u64 now)
 	job->since = now;
 }
 
-/* A job begins with a whole budget. */
-LAXITY_INLINE void refill(struct laxity_job *job)
+/* The job of task `number` begins, with a whole budget and the priority of its task. */
+LAXITY_INLINE void refill(u32 number, struct laxity_job *job)
 {
 	job->left = job->budget;
 	job->due = job->release + job->deadline;
+	job->urgency = setting.by_task ? job->level : job->due;
+	job->of = number;
 }
 
 /* When the budget of the job that executes is used up; all ones: it is not, or has none. */
@@ -77,8 +80,9 @@ LAXITY_INLINE void replenish(u32 number, struct laxity_job *job)
 		return;
 	job->left = job->budget;
 	job->due += job->period;
-	note.number = job->due;
-	note.extra = number;
+	urgency_of(number, job, &note);
+	job->urgency = note.number;
+	job->of = note.extra;
 	if (!setting.by_task)
 		happen_here(&note, HAPPENS_PRIORITY, cpu, number, job);
 	if (happen_here(&note, HAPPENS_RESUME, cpu, number, job) < 0)

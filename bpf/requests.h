@@ -44,7 +44,8 @@ struct laxity_begin {
 /* Thread `pid` is task `number` from now on; it ends "job 0" to wait for its first job. */
 SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 {
-	u32 number = begin->number & (LAXITY_TASKS - 1), *stored;
+	u32 number = begin->number & (LAXITY_TASKS - 1), *stored, *place;
+	u32 at = begin->page * LAXITY_ENTRIES + begin->entry;
 	struct laxity_job *job = job_of(number);
 	struct laxity_cluster *it = laxity_cluster_of(begin->cluster);
 	struct task_struct *task = bpf_task_from_pid(begin->pid);
@@ -52,7 +53,8 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 	if (!task)
 		return -1;
 	stored = bpf_task_storage_get(&numbers, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (job && it && stored) {
+	place = bpf_map_lookup_elem(&places, &at);
+	if (job && it && stored && place) {
 		laxity_set_rank(&it->core, number, begin->level, number);
 		job->period = begin->period;
 		job->deadline = begin->deadline;
@@ -67,6 +69,9 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 		job->budget = begin->budget;
 		job->left = job->since = job->due = 0;
 		job->throttled = 0;
+		job->level = begin->level;
+		job->waits_for = 0;
+		*place = number + 1;
 		job->pid = begin->pid;
 		if (number >= state.tasks)
 			state.tasks = number + 1;
@@ -80,7 +85,7 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 		scx_bpf_kick_cpu(scx_bpf_task_cpu(task), KICK_PREEMPT);
 	}
 	bpf_task_release(task);
-	if (!job || !it || !stored)
+	if (!job || !it || !stored || !place)
 		return -1;
 	set_timer(begin->pid);
 	return 0;

@@ -18,6 +18,7 @@
  */
 #include "alarm.h"
 #include "budgets.h"
+#include "inherit.h"
 #include "others.h"
 #include "sections.h"
 #include "tasks.h"
@@ -59,6 +60,7 @@ LAXITY_INLINE void forget(struct laxity_note *note, s32 cpu, u32 number, struct 
 	job->pid = 0;
 	job->waits = WAITS_NOT;
 	job->kept_since = 0;
+	end_wait(job, cpu);
 	happen(note, HAPPENS_FORGET, cpu, number, job);
 }
 
@@ -94,6 +96,8 @@ SEC("struct_ops/laxity_enqueue") int laxity_enqueue(unsigned long long *context)
 		enqueue_other(task, context[1]);
 		return 0;
 	}
+	/* Before it is ready: until then one job alone has its priority. */
+	end_wait(job, cpu);
 	/* It woke, if its job was suspended; else it lost its CPU. */
 	outcome = job->waits == WAITS_BUDGET ? 0 : happen(&note, HAPPENS_RESUME, cpu, number, job);
 	if (outcome && outcome != LAXITY_NOT_SUSPENDED)
@@ -297,6 +301,8 @@ SEC("struct_ops/laxity_quiescent") int laxity_quiescent(unsigned long long *cont
 		/* Between two jobs it has none that could suspend itself. */
 		if (outcome < 0 && outcome != LAXITY_NOT_PENDING)
 			FAIL("a suspension was refused", task->pid);
+		if (entry && outcome >= 0)
+			begin_wait(number, job, entry, cpu);
 	}
 	return 0;
 }

@@ -50,6 +50,13 @@ struct laxity_job {
 	u32 throttled;
 	/* Where its thread runs, of all CPUs. */
 	u32 cpu;
+	/* Under fixed priorities. */
+	u64 level;
+	/* The effective priority of its job, and the task that it belongs to. See inherit.h. */
+	u64 urgency;
+	u32 of;
+	/* The number of the task that has what it waits for, plus 1; 0: it waits for none. */
+	u32 waits_for;
 };
 
 /* What a thread and the scheduler tell each other, in the page of its process. The thread writes the first line only. */
@@ -60,7 +67,9 @@ struct laxity_entry {
 	u32 leaves;
 	/* The thread: it is in a non-preemptive section. */
 	u32 is_non_preemptive;
-	u32 unused[13];
+	/* The thread, before it sleeps: the entry of the task that has what it waits for, plus 1; 0: it does not wait. */
+	u32 waits_for;
+	u32 unused[12];
 	/* The number of the present job, from 1. */
 	u32 job;
 	/* Another job waits for the end of the section: the thread yields then. */
@@ -110,6 +119,14 @@ struct {
 	MAP_TYPE(key, s32);
 	MAP_TYPE(value, u32);
 } numbers SEC(".maps");
+
+/* The number of the task with an entry of a page, plus 1. */
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	MAP_NUMBER(max_entries, LAXITY_PAGES * LAXITY_ENTRIES);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u32);
+} places SEC(".maps");
 
 /* What happens, for a trace. */
 struct {

@@ -3,10 +3,11 @@
 import json
 import os
 import re
+import subprocess
 
 import kernel_lab
 import pytest
-from test_kernel_lab import delays, jobs, judged, lab, programs
+from test_kernel_lab import LAXITY, delays, jobs, judged, lab, programs
 
 __all__ = ["programs"]
 
@@ -202,3 +203,38 @@ def test_each_kernel_that_can_be_had_runs_it_or_is_refused_by_its_description(pr
             assert judged(out / "trace.lxt")["follows C-EDF/CEm"] == "yes", version
             ran.append(version)
     assert kernel_lab.PREFERRED in ran
+
+
+def test_the_holder_of_a_lock_has_the_priority_of_the_task_that_waits(programs, tmp_path):
+    script = """
+    start --policy G-FP --trace /out/trace.lxt
+    kernel-tasks inversion=1 || exit 1
+    laxity sched stop || exit 2
+    ended
+    """
+    said = lab(programs, tmp_path / "out", script, smp=1)
+    assert judged(tmp_path / "out" / "trace.lxt")["follows G-FP/CEm"] == "yes"
+    response_us = {name: int(us) for name, us in re.findall(r"(\w+) response_us=(\d+)", said)}
+    # The most urgent one waits for 15 ms of the least urgent one, and not for the 200 ms of the third.
+    assert 16_000 <= response_us["high"] < 16_500, response_us
+    assert response_us["middle"] > 200_000, response_us
+    assert response_us["low"] > response_us["middle"], response_us
+
+
+@pytest.mark.parametrize("policy", ["G-EDF", "G-RM", "C-EDF --cluster-size 2", "P-FP"])
+def test_tasks_that_share_a_lock_have_the_links_of_the_policy(programs, tmp_path, policy):
+    script = f"""
+    start --policy {policy} --trace /out/trace.lxt
+    kernel-tasks seed=8 tasks=10 load=2200 for=1500 suspend=20 lock=60 section=30 runaway=1 || exit 1
+    laxity sched stop || exit 2
+    ended
+    """
+    said = lab(programs, tmp_path / "out", script, smp=4)
+    trace = tmp_path / "out" / "trace.lxt"
+    assert "lost" not in said, said
+    assert judged(trace)[f"follows {policy.split()[0]}/CEm"] == "yes"
+    assert sum(int(locks) for locks in re.findall(r" locks=(\d+)", said)) > 100, said
+    command = [LAXITY, "trace", trace, "export", "--table", "events", "--format", "json", "-o", "-"]
+    events = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    raised = [event for event in events if event["event"] == "priority"]
+    assert sum(event["of_task"] != event["task"] for event in raised) > 10, "holders inherited"

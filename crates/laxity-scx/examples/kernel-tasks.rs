@@ -1,21 +1,25 @@
 //! Random periodic threads as tasks of the scheduler in the kernel: what the lab runs, and how a program uses it.
 //!
-//!     kernel-tasks [seed=1] [tasks=6] [load=1500] [for=3000] [suspend=0] [section=0] [runaway=0] [linux=0]
+//!     kernel-tasks [seed=1] [tasks=6] [load=1500] [for=3000] [suspend=0] [section=0] [lock=0] [runaway=0] [linux=0]
+//!     kernel-tasks inversion=1
 //!
 //! `load` is the sum of utilizations in thousandths, `for` in ms. Of `suspend` in a hundred jobs each sleeps for a while half-way,
-//! of `section` in a hundred each executes in a non-preemptive section, for 2 ms at most.
+//! of `section` in a hundred each executes in a non-preemptive section, and of `lock` holding a lock that all share, for 2 ms at most.
 //! With `runaway=1` there is one more task, whose job never returns: a quarter of a CPU, enforced. With `runaway=2` there is one, with
 //! `runaway=3` there are two, and so on, without a budget.
 //! With `linux=1` no thread is a task: `SCHED_FIFO` schedules them, shorter periods first; with `linux=2`, `SCHED_OTHER`. Prints
 //! a line for each task; `delay` is from a release to the start of the job.
+//!
+//! With `inversion=1` there are three tasks under fixed
+//! priorities: the most urgent one waits for a lock of the least urgent one, while the third computes.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use laxity_model::{Instant, Nanos};
-use laxity_scx::{Membership, Task, TaskRequest};
+use laxity_scx::{Lock, Membership, Task, TaskRequest};
 use laxity_sys::clock::{now, sleep_until, thread_cpu_time};
 use laxity_sys::scheduling::{current_thread, set_fifo};
 use laxity_testing::Random;
@@ -29,14 +33,16 @@ struct Wanted {
     span: Nanos,
     suspend: u64,
     section: u64,
+    lock: u64,
     runaway: u64,
     linux: u64,
+    inversion: u64,
 }
 
 impl Wanted {
     fn read() -> Result<Wanted, String> {
         let (mut seed, mut tasks, mut load, mut span) = (1, 6, 1_500, 3_000);
-        let (mut suspend, mut section, mut runaway, mut linux) = (0, 0, 0, 0);
+        let (mut suspend, mut section, mut lock, mut runaway, mut linux, mut inversion) = (0, 0, 0, 0, 0, 0);
         for argument in std::env::args().skip(1) {
             let (key, value) = argument.split_once('=').ok_or_else(|| format!("{argument}: key=number is expected"))?;
             let value: u64 = value.parse().map_err(|error| format!("{argument}: {error}"))?;
@@ -47,16 +53,19 @@ impl Wanted {
                 "for" => span = value,
                 "suspend" => suspend = value,
                 "section" => section = value,
+                "lock" => lock = value,
                 "runaway" => runaway = value,
                 "linux" => linux = value,
+                "inversion" => inversion = value,
                 _ => {
                     return Err(format!(
-                        "{key}: seed, tasks, load, for, suspend, section, runaway and linux are known"
+                        "{key}: seed, tasks, load, for, suspend, section, lock, runaway, linux and inversion are known"
                     ));
                 }
             }
         }
-        Ok(Wanted { seed, tasks, load, span: Nanos::from_millis(span), suspend, section, runaway, linux })
+        let span = Nanos::from_millis(span);
+        Ok(Wanted { seed, tasks, load, span, suspend, section, lock, runaway, linux, inversion })
     }
 }
 
@@ -65,6 +74,7 @@ struct Drawn {
     request: TaskRequest,
     suspend: u64,
     section: u64,
+    lock: u64,
     seed: u64,
 }
 
@@ -86,7 +96,8 @@ fn draw(wanted: &Wanted, start: Instant) -> Vec<Drawn> {
             cluster: None,
             release: Some(start),
         };
-        Drawn { request, suspend: wanted.suspend, section: wanted.section, seed: wanted.seed * 1_000 + number }
+        let Wanted { seed, suspend, section, lock, .. } = *wanted;
+        Drawn { request, suspend, section, lock, seed: seed * 1_000 + number }
     };
     (0..).zip(weights).map(task).collect()
 }
@@ -133,6 +144,26 @@ fn section(drawn: &Drawn, task: &Task, random: &mut Random, done: &mut Done) -> 
     cost
 }
 
+/// What all tasks share.
+static SHARED: Lock = Lock::new();
+
+/// Executes with the lock that all share. Returns what it took.
+fn critical_section(drawn: &Drawn, task: &Task, random: &mut Random, done: &mut Done) -> Nanos {
+    let cost = Nanos(drawn.request.wcet.0.min(4_000_000) / 2);
+    if drawn.lock == 0 || random.below(100) >= drawn.lock {
+        return Nanos::ZERO;
+    }
+    done.locks += 1;
+    let _guard = task.lock(&SHARED);
+    // No other task is in here.
+    assert!(!std::mem::replace(&mut *IS_INSIDE.lock().expect("no panic"), true));
+    execute(cost);
+    *IS_INSIDE.lock().expect("no panic") = false;
+    cost
+}
+
+static IS_INSIDE: Mutex<bool> = Mutex::new(false);
+
 /// The rest of a job that has executed for `executed`, which is at most half its WCET.
 fn body(drawn: &Drawn, random: &mut Random, executed: Nanos) {
     let wcet = drawn.request.wcet.0;
@@ -156,12 +187,14 @@ struct Done {
     /// Non-preemptive sections, and those in which another thread executed.
     sections: u32,
     preempted: u32,
+    /// How often it had the lock.
+    locks: u32,
 }
 
 impl Done {
     fn none() -> Done {
         let (tardiness_max, delay_max) = (Nanos::ZERO, Nanos::ZERO);
-        Done { jobs: 0, late: 0, by_linux: 0, tardiness_max, delay_max, sections: 0, preempted: 0 }
+        Done { jobs: 0, late: 0, by_linux: 0, tardiness_max, delay_max, sections: 0, preempted: 0, locks: 0 }
     }
 
     fn begin(&mut self, release: Instant) {
@@ -186,7 +219,10 @@ fn under_laxity(drawn: &Drawn, mut task: Task, end: Instant) -> Done {
             return done;
         }
         done.begin(job.release);
-        let executed = section(drawn, &task, &mut random, &mut done);
+        let executed = match critical_section(drawn, &task, &mut random, &mut done) {
+            Nanos::ZERO => section(drawn, &task, &mut random, &mut done),
+            executed => executed,
+        };
         body(drawn, &mut random, executed);
         done.note(job.deadline, job.is_scheduled);
     }
@@ -211,7 +247,43 @@ fn under_linux(drawn: &Drawn, end: Instant, is_fifo: bool) -> Result<Done, Strin
     Ok(done)
 }
 
+/// Priority inversion: the response time of the most urgent of three tasks, whose lock the least urgent one has for 20 ms of
+/// its time while the third computes for 200 ms.
+fn inversion() -> Result<(), String> {
+    let membership = Arc::new(Membership::join().map_err(|error| error.to_string())?);
+    let start = now().saturating_add(Nanos::from_millis(3_000));
+    let task = |name: &str, after, priority| {
+        let period = Nanos::from_millis(2_000);
+        let (name, release) = (name.to_owned(), Some(start.saturating_add(Nanos::from_millis(after))));
+        let wcet = Nanos::from_millis(300);
+        TaskRequest { name, period, deadline: period, wcet, budget: None, priority, cluster: None, release }
+    };
+    let tasks = [(task("low", 0, 3), 20, true), (task("middle", 10, 2), 200, false), (task("high", 5, 1), 1, true)];
+    let threads = tasks.map(|(request, cost, locks)| {
+        let membership = Arc::clone(&membership);
+        thread::spawn(move || {
+            let mut task = membership.begin(&request).map_err(|error| error.to_string())?;
+            let job = task.next_job();
+            let guard = locks.then(|| task.lock(&SHARED));
+            execute(Nanos::from_millis(cost));
+            drop(guard);
+            let response = now().saturating_since(job.release);
+            // The task goes on: no other's time is its end.
+            task.next_job();
+            Ok::<_, String>((request.name, response))
+        })
+    });
+    for thread in threads {
+        let (name, response) = thread.join().map_err(|_| "a thread panicked".to_owned())??;
+        println!("{name} response_us={}", response.0 / 1_000);
+    }
+    Ok(())
+}
+
 fn run(wanted: &Wanted) -> Result<(), String> {
+    if wanted.inversion > 0 {
+        return inversion();
+    }
     // All threads are tasks by then: a new control page takes Linux a grace period of RCU.
     let start = now().saturating_add(Nanos::from_millis(1_000));
     let end = start.saturating_add(wanted.span);
@@ -245,9 +317,9 @@ fn run(wanted: &Wanted) -> Result<(), String> {
         .collect();
     for thread in threads {
         let (task, done) = thread.join().map_err(|_| "a thread panicked".to_owned())??;
-        let Done { jobs, late, by_linux, tardiness_max, delay_max, sections, preempted } = done;
+        let Done { jobs, late, by_linux, tardiness_max, delay_max, sections, preempted, locks } = done;
         println!(
-            "{} period_ms={} wcet_us={} jobs={jobs} late={late} by_linux={by_linux} tardiness_max_us={} delay_max_us={} sections={sections} preempted={preempted}",
+            "{} period_ms={} wcet_us={} jobs={jobs} late={late} by_linux={by_linux} tardiness_max_us={} delay_max_us={} sections={sections} preempted={preempted} locks={locks}",
             task.name,
             task.period.0 / 1_000_000,
             task.wcet.0 / 1_000,

@@ -12,6 +12,7 @@ use laxity_sys::scheduling::current_thread;
 use laxity_sys::shared_page::SharedPage;
 
 use crate::layout::{Entry, IS_ALIVE, PAGE};
+use crate::lock::{Guard, Lock};
 use crate::protocol::{ADDRESS, Answer, Begin, PACKET_MAX, Request, Status, TaskRequest};
 
 /// Why the scheduler cannot be asked, or a thread not be a task.
@@ -57,15 +58,27 @@ impl Membership {
     /// [`ClientError::Refused`] with the scheduler's reason.
     pub fn begin(&self, task: &TaskRequest) -> Result<Task, ClientError> {
         let request = Request::Begin(Begin { thread: current_thread(), task: task.clone() });
-        // One thread asks at a time, and the first answer brings the page.
-        let mut page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
-        let Answer::Begun { entry, cluster, release } = self.ask(&request, &mut page)? else {
+        // The scheduler keeps this thread from when it is a task until its first job. So another one asks, which no other
+        // task of this process has to wait for.
+        let asked = thread::scope(|scope| {
+            let asking = thread::Builder::new().name("laxity-begin".to_owned());
+            let asking = asking.spawn_scoped(scope, || self.ask_to_begin(&request)).map_err(ClientError::Connection)?;
+            asking.join().expect("it does not panic")
+        });
+        let (Answer::Begun { entry, cluster, release }, page) = asked? else {
             return Err(ClientError::Refused("an answer to another question".to_owned()));
         };
-        let page = page.clone().ok_or_else(|| ClientError::Refused("no control page".to_owned()))?;
         let entry = Entry::new(entry).ok_or_else(|| ClientError::Refused(format!("no entry {entry}")))?;
         let (deadline, period) = (task.deadline, task.period);
         Ok(Task { page, entry, job: 0, cluster, release, deadline, period, is_by_linux: false })
+    }
+
+    fn ask_to_begin(&self, request: &Request) -> Result<(Answer, Arc<SharedPage>), ClientError> {
+        // One thread asks at a time, and the first answer brings the page.
+        let mut page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = self.ask(request, &mut page)?;
+        let page = page.clone().ok_or_else(|| ClientError::Refused("no control page".to_owned()))?;
+        Ok((answer, page))
     }
 
     /// What the scheduler does.
@@ -194,6 +207,27 @@ impl Task {
     pub fn non_preemptive<T>(&self, section: impl FnOnce() -> T) -> T {
         let _section = Section::begin(self);
         section()
+    }
+
+    /// Takes `lock`, which tasks of this process share; suspends the job while another one has it. Guards end before the job
+    /// does, which the compiler sees to.
+    ///
+    /// Panics if this task has it already.
+    pub fn lock<'a>(&'a self, lock: &'a Lock) -> Guard<'a> {
+        lock.take(self)
+    }
+
+    /// How locks of this process call the task: never 0.
+    pub(crate) fn word(&self) -> u32 {
+        self.entry.word()
+    }
+
+    /// Has the scheduler know, while `sleep` sleeps, that task `holder` of this process has what this one waits for.
+    pub(crate) fn while_waiting_for(&self, holder: u32, sleep: impl FnOnce()) {
+        let word = self.page.u32(self.entry.waits_for());
+        word.store(holder, Ordering::Relaxed);
+        sleep();
+        word.store(0, Ordering::Relaxed);
     }
 
     fn is_overdue(&self) -> bool {

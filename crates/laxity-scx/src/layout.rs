@@ -36,6 +36,16 @@ impl Entry {
         self.start + 8
     }
 
+    /// The word by which the thread says, before it sleeps, which entry's task has what it waits for.
+    pub fn waits_for(self) -> usize {
+        self.start + 12
+    }
+
+    /// How that word names this entry.
+    pub fn word(self) -> u32 {
+        (self.start / ENTRY) as u32
+    }
+
     /// Whether another job waits for the end of that section.
     pub fn is_awaited(self) -> usize {
         self.start + 68
@@ -111,7 +121,7 @@ pub struct JobCounters {
 
 impl JobCounters {
     /// Bytes of the structure.
-    pub const SIZE: usize = 120;
+    pub const SIZE: usize = 144;
 
     /// As the kernel wrote them; `None` if there are fewer bytes.
     pub fn read(bytes: &[u8]) -> Option<JobCounters> {

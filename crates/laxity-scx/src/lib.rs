@@ -2,7 +2,7 @@
 //!
 //! | | |
 //! | --- | --- |
-//! | [`Membership`], [`Task`] | threads of a process that are tasks of it, and go on under Linux when it ends |
+//! | [`Membership`], [`Task`], [`Lock`] | threads of a process that are tasks of it, and go on under Linux when it ends |
 //! | [`Settings`], [`protocol`] | what its loader is told and asked |
 //! | [`probe`] | what a machine lacks for it |
 //! | [`native`] | the policy core, which is C for the kernel (`bpf/`), compiled for user space: tests drive it beside laxity-policy |
@@ -13,6 +13,7 @@ mod client;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 pub mod layout;
+mod lock;
 pub mod native;
 pub mod notes;
 mod probe;
@@ -21,6 +22,7 @@ mod settings;
 pub mod trace;
 
 pub use client::{ClientError, Job, Membership, Task};
+pub use lock::{Guard, Lock};
 pub use probe::{Check, Functions, Report, probe};
 pub use protocol::TaskRequest;
 pub use settings::{Settings, SettingsError, Share};

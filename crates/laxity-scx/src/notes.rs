@@ -41,10 +41,12 @@ pub enum Happening {
     Run,
     /// Its thread lost the CPU and could go on.
     Stop,
-    /// It has another priority.
+    /// It has another effective priority.
     Priority {
-        /// Under EDF an absolute deadline in ns on the monotonic clock.
-        deadline: u64,
+        /// Under EDF an absolute deadline in ns on the monotonic clock, else a level.
+        urgency: u64,
+        /// The task that it belongs to: its own, or that of a job that waits for it.
+        of: u16,
     },
     /// Its thread keeps the CPU, which another job should have: it is in a non-preemptive section.
     Enter,
@@ -81,7 +83,7 @@ impl Note {
             3 => Some(Happening::Resume),
             4 => Some(Happening::Run),
             5 => Some(Happening::Stop),
-            10 => Some(Happening::Priority { deadline: number }),
+            10 => Some(Happening::Priority { urgency: number, of: u16::try_from(extra).unwrap_or(task) }),
             12 => Some(Happening::Enter),
             13 => Some(Happening::Exit),
             _ => None,

@@ -33,15 +33,7 @@ pub struct Recording {
 
 /// The header of a trace of the scheduler in the kernel.
 pub fn header(scheduler: Scheduler, clusters: &[Vec<usize>], tasks: &[RecordedTask], quantum: Nanos) -> TraceHeader {
-    let mut order: Vec<usize> = (0..tasks.len()).collect();
-    if scheduler.rule != PriorityRule::Edf {
-        order.sort_by_key(|&task| tasks[task].level);
-    }
-    let mut ranks = vec![0; tasks.len()];
-    for (rank, task) in (0..).zip(order) {
-        ranks[task] = rank;
-    }
-    let infos = tasks.iter().zip(ranks).map(|(task, rank)| TaskInfo {
+    let infos = tasks.iter().zip(ranks(scheduler, tasks)).map(|(task, rank)| TaskInfo {
         name: task.name.clone(),
         period: task.period,
         deadline: task.deadline,
@@ -60,12 +52,32 @@ pub fn header(scheduler: Scheduler, clusters: &[Vec<usize>], tasks: &[RecordedTa
     }
 }
 
-/// The records of `notes`, in any order, of CPUs in `clusters`; times count from `start`.
+/// The rank of each task: its place in the order of levels, or of the list under EDF.
+fn ranks(scheduler: Scheduler, tasks: &[RecordedTask]) -> Vec<u32> {
+    let mut order: Vec<usize> = (0..tasks.len()).collect();
+    if scheduler.rule != PriorityRule::Edf {
+        order.sort_by_key(|&task| tasks[task].level);
+    }
+    let mut ranks = vec![0; tasks.len()];
+    for (rank, task) in (0..).zip(order) {
+        ranks[task] = rank;
+    }
+    ranks
+}
+
+/// The records of `notes`, in any order, of `tasks` on the CPUs in `clusters`; times count from `start`.
 ///
 /// Within a cluster the order is that in which events took its lock. The kernel reads the clock just before, so that a later
 /// event may have the earlier time; it then gets the time of the one before it. A release has the time for which it was due,
 /// and its job is ready when the kernel handled it.
-pub fn recording(mut notes: Vec<Note>, clusters: &[Vec<usize>], start: Instant) -> Recording {
+pub fn recording(
+    scheduler: Scheduler,
+    mut notes: Vec<Note>,
+    clusters: &[Vec<usize>],
+    tasks: &[RecordedTask],
+    start: Instant,
+) -> Recording {
+    let ranks = if scheduler.rule == PriorityRule::Edf { Vec::new() } else { ranks(scheduler, tasks) };
     notes.sort_by_key(|note| (note.cluster, note.sequence));
     let (mut records, mut left_out) = (Vec::new(), 0);
     for of_cluster in notes.chunk_by(|a, b| a.cluster == b.cluster) {
@@ -75,7 +87,8 @@ pub fn recording(mut notes: Vec<Note>, clusters: &[Vec<usize>], start: Instant) 
         };
         let whole = (0..).zip(of_cluster).take_while(|(expected, note)| note.sequence == *expected).count();
         left_out += of_cluster.len() - whole;
-        let mut cluster = Cluster { cpus, start: start.0, now: 0, released: Vec::new(), records: &mut records };
+        let (ranks, records) = (&ranks[..], &mut records);
+        let mut cluster = Cluster { cpus, ranks, start: start.0, now: 0, released: Vec::new(), records };
         of_cluster[..whole].iter().for_each(|note| cluster.take(note));
     }
     records.sort_by_key(|record| record.at);
@@ -93,6 +106,8 @@ fn cpu_id(cpu: usize) -> CpuId {
 /// The notes of one cluster, one after another.
 struct Cluster<'a> {
     cpus: &'a [usize],
+    /// Of all tasks; none under EDF.
+    ranks: &'a [u32],
     start: u64,
     now: u64,
     /// Jobs of each task so far.
@@ -121,8 +136,10 @@ impl Cluster<'_> {
             Happening::Resume => Event::Resume { cpu, job },
             Happening::Run => Event::Dispatch { cpu, job },
             Happening::Stop => Event::Preempt { cpu, job },
-            Happening::Priority { deadline } => {
-                Event::Priority { job, level: deadline.saturating_sub(self.start), of: job.task }
+            Happening::Priority { urgency, of } => {
+                let rank = self.ranks.get(usize::from(of)).map(|&rank| u64::from(rank) + 1);
+                let level = rank.unwrap_or(urgency.saturating_sub(self.start));
+                Event::Priority { job, level, of: TaskId(u32::from(of)) }
             }
             Happening::Enter => Event::NonPreemptiveBegin { cpu, job },
             Happening::Exit => Event::NonPreemptiveEnd { cpu, job },

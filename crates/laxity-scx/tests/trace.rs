@@ -3,7 +3,7 @@
 
 use laxity_model::{CpuId, Instant, JobId, Nanos, Scheduler, TaskId};
 use laxity_scx::notes::{Happening, Note};
-use laxity_scx::trace::{RecordedTask, header, recording};
+use laxity_scx::trace::{RecordedTask, Recording, header};
 use laxity_trace::{Event, Record, check};
 
 const MS: u64 = 1_000_000;
@@ -56,6 +56,10 @@ fn tasks() -> Vec<RecordedTask> {
         level,
     };
     vec![task("slow", 20, 2), task("fast", 8, 1)]
+}
+
+fn recording(notes: Vec<Note>, clusters: &[Vec<usize>], start: Instant) -> Recording {
+    laxity_scx::trace::recording(Scheduler::GLOBAL_EDF, notes, clusters, &tasks(), start)
 }
 
 fn judge(policy: &str, clusters: &[Vec<usize>], records: &[Record]) -> (u64, u64) {
@@ -134,7 +138,7 @@ fn a_job_with_a_new_budget_ranks_by_its_postponed_deadline() {
     // Its budget is used up: it stands still, and goes on with a deadline that is later than that of the other.
     script.note(2, Happening::Suspend, 0, 0, &[(0, Some(1))]);
     script.note(2, Happening::Run, 0, 1, &[]);
-    script.note(4, Happening::Priority { deadline: START + 40 * MS }, 0, 0, &[]);
+    script.note(4, Happening::Priority { urgency: START + 40 * MS, of: 0 }, 0, 0, &[]);
     script.note(4, Happening::Resume, 0, 0, &[]);
     script.note(5, Happening::Complete, 0, 1, &[(0, Some(0))]);
     script.note(5, Happening::Run, 0, 0, &[]);
@@ -142,7 +146,7 @@ fn a_job_with_a_new_budget_ranks_by_its_postponed_deadline() {
     let clusters = [vec![0]];
     let records = recording(script.notes.clone(), &clusters, Instant(START)).records;
     assert_eq!(judge("G-EDF", &clusters, &records), (0, 0));
-    script.notes[5].event = Some(Happening::Priority { deadline: START + 8 * MS });
+    script.notes[5].event = Some(Happening::Priority { urgency: START + 8 * MS, of: 0 });
     let records = recording(script.notes, &clusters, Instant(START)).records;
     assert!(judge("G-EDF", &clusters, &records).1 > 0, "it would have to preempt");
 }
@@ -210,4 +214,29 @@ fn bytes_that_are_no_note_are_none() {
     for length in 0..56 {
         assert_eq!(Note::read(&bytes[..length]), None, "{length} bytes");
     }
+}
+
+/// One CPU under fixed priorities: the slow task has what the fast one waits for.
+#[test]
+fn a_job_that_inherits_has_the_rank_of_the_task_that_waits() {
+    let mut script = Script::new();
+    script.release(0, 0, 20, 0, &[(0, Some(0))]);
+    script.note(0, Happening::Run, 0, 0, &[]);
+    script.release(2, 2, 10, 1, &[(0, Some(1))]);
+    script.note(2, Happening::Stop, 0, 0, &[]);
+    script.note(2, Happening::Run, 0, 1, &[]);
+    script.note(3, Happening::Suspend, 0, 1, &[(0, Some(0))]);
+    // Levels 2 and 1: ranks 1 and 0.
+    script.note(3, Happening::Priority { urgency: 1, of: 1 }, 0, 0, &[]);
+    script.note(3, Happening::Run, 0, 0, &[]);
+    script.note(5, Happening::Priority { urgency: 2, of: 0 }, 0, 0, &[]);
+    script.note(5, Happening::Resume, 0, 1, &[(0, Some(1))]);
+    let policy: Scheduler = "G-FP".parse().expect("a policy");
+    let records = laxity_scx::trace::recording(policy, script.notes, &[vec![0]], &tasks(), Instant(START)).records;
+    let levels = records.iter().filter_map(|record| match record.event {
+        Event::Priority { job, level, of } => Some((job.task.0, level, of.0)),
+        _ => None,
+    });
+    assert_eq!(levels.collect::<Vec<_>>(), [(0, 1, 1), (0, 2, 0)]);
+    assert_eq!(judge("G-FP", &[vec![0]], &records), (0, 0));
 }

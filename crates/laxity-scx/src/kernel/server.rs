@@ -209,7 +209,7 @@ impl Server {
         let mut outcome = Outcome { tasks, completed, late, lost: None };
         if let Some(path) = &self.settings.trace {
             let recorded = self.tasks.recorded();
-            let recording = recording(notes, self.tasks.clusters(), self.start);
+            let recording = recording(self.scheduler, notes, self.tasks.clusters(), &recorded, self.start);
             outcome.lost = Some((lost, recording.left_out));
             let header = header(self.scheduler, self.tasks.clusters(), &recorded, Nanos::from_millis(1));
             let written = File::create(path).and_then(|file| TraceWriter::new(file, &header)).and_then(|mut writer| {
