@@ -2,6 +2,7 @@
 
 use super::{OverheadError, System};
 use crate::AnalysisTask;
+use crate::busy_period::least;
 
 /// What is added to a job's window for interrupts that arrived before it and are still being served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -79,20 +80,11 @@ pub(super) fn check_periods(tasks: &[AnalysisTask]) -> Result<(), OverheadError>
 }
 
 fn busy_period(tasks: &[AnalysisTask], release: u64, tick: Option<(u64, u64)>) -> Option<u64> {
-    let demand = |length: u64| -> u128 {
+    let demand = |length: u64| -> u64 {
         let releases: u128 = tasks.iter().map(|task| u128::from(length.div_ceil(task.period))).sum();
         let ticks = tick.map_or(0, |(quantum, cost)| u128::from(length.div_ceil(quantum.max(1))) * u128::from(cost));
-        // Several times 2^64 releases of 2^64 ticks each are beyond reach anyway.
-        releases.saturating_mul(u128::from(release)).saturating_add(ticks)
+        let sum = releases.saturating_mul(u128::from(release)).saturating_add(ticks);
+        u64::try_from(sum).unwrap_or(u64::MAX)
     };
-    // From 1 tick, the first value is one handler of each source; the iteration climbs to the least fixed point.
-    let mut length = u64::try_from(demand(1)).ok()?;
-    for _ in 0..ROUNDS_MAX {
-        let next = u64::try_from(demand(length)).ok()?;
-        if next <= length {
-            return Some(length);
-        }
-        length = next;
-    }
-    None
+    least(demand, ROUNDS_MAX)
 }
