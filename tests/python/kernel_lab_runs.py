@@ -13,6 +13,8 @@ __all__ = ["programs"]
 
 # Each takes a minute, most of it the verifier's; LAXITY_KILLS=50 is an hour on each number of CPUs.
 KILLS = int(os.environ.get("LAXITY_KILLS", "2"))
+# Seconds of the machine; of this one's there are some ten times as many.
+SOAK_S = int(os.environ.get("LAXITY_SOAK", "10"))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -238,3 +240,40 @@ def test_tasks_that_share_a_lock_have_the_links_of_the_policy(programs, tmp_path
     events = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     raised = [event for event in events if event["event"] == "priority"]
     assert sum(event["of_task"] != event["task"] for event in raised) > 10, "holders inherited"
+
+
+def test_tasks_come_and_go_beside_forks_and_affinities_until_a_cpu_goes_offline(programs, tmp_path):
+    script = f"""
+    uptime_s() {{ cut -d. -f1 /proc/uptime; }}
+    start --policy G-EDF --others 2ms/50ms --trace /out/trace.lxt
+    end=$(($(uptime_s) + {SOAK_S})) round=0
+    while [ $(uptime_s) -lt $end ]; do
+        round=$((round + 1))
+        kernel-tasks seed=$round tasks=$((round % 7 + 2)) load=$((round * 253 % 1200 + 400)) \\
+            for=$((round * 370 % 900 + 300)) suspend=20 lock=30 section=20 > /out/tasks.txt 2>&1 & tasks=$!
+        for child in 1 2 3; do sh -c 'n=0; while [ $n -lt 3000 ]; do n=$((n + 1)); done' & done
+        taskset -p $(echo 1 2 4 8 3 f | cut -d' ' -f$((round % 6 + 1))) $$ > /dev/null || exit 1
+        sleep 0.$((round % 9 + 1))
+        [ $((round % 3)) = 0 ] && kill -KILL $tasks
+        kill -0 $loader || exit 2
+    done
+    taskset -p f $$ > /dev/null
+    kernel-tasks seed=99 tasks=6 load=1500 for=3000 & last=$!
+    until laxity sched status | grep -q task5; do kill -0 $last || exit 3; sleep 0.2; done
+    sleep 2
+    echo 0 > /sys/devices/system/cpu/cpu3/online || exit 4
+    wait $last || exit 5
+    ended
+    start --policy P-EDF
+    kernel-tasks seed=98 tasks=6 load=1200 for=500 || exit 6
+    laxity sched stop || exit 7
+    ended
+    """
+    said = lab(programs, tmp_path / "out", script, smp=4, timeout=300 + 30 * SOAK_S)
+    assert "cpu 3 going offline" in said
+    assert judged(tmp_path / "out" / "trace.lxt")["follows G-EDF/CEm"] == "yes"
+    last, after = jobs(said)[:6], jobs(said)[6:]
+    assert all(0 < linux < count for count, linux in last), "under the scheduler, and then under Linux"
+    assert len(after) == 6
+    assert all(linux == 0 for _, linux in after), "on the CPUs that are left"
+    assert said.count("state disabled") == 2

@@ -41,6 +41,8 @@ pub enum Happening {
     Run,
     /// Its thread lost the CPU and could go on.
     Stop,
+    /// Its thread is a task no more: it has ended, or its class changed, or the scheduler ends.
+    Forget,
     /// It has another effective priority.
     Priority {
         /// Under EDF an absolute deadline in ns on the monotonic clock, else a level.
@@ -83,6 +85,7 @@ impl Note {
             3 => Some(Happening::Resume),
             4 => Some(Happening::Run),
             5 => Some(Happening::Stop),
+            9 => Some(Happening::Forget),
             10 => Some(Happening::Priority { urgency: number, of: u16::try_from(extra).unwrap_or(task) }),
             12 => Some(Happening::Enter),
             13 => Some(Happening::Exit),

@@ -88,8 +88,10 @@ pub fn recording(
         let whole = (0..).zip(of_cluster).take_while(|(expected, note)| note.sequence == *expected).count();
         left_out += of_cluster.len() - whole;
         let (ranks, records) = (&ranks[..], &mut records);
-        let mut cluster = Cluster { cpus, ranks, start: start.0, now: 0, released: Vec::new(), records };
-        of_cluster[..whole].iter().for_each(|note| cluster.take(note));
+        let (released, states) = (Vec::new(), Vec::new());
+        let mut cluster = Cluster { cpus, ranks, start: start.0, now: 0, released, states, records };
+        let taken = of_cluster[..whole].iter().take_while(|note| cluster.take(note)).count();
+        left_out += whole - taken;
     }
     records.sort_by_key(|record| record.at);
     if left_out == 0 {
@@ -112,11 +114,24 @@ struct Cluster<'a> {
     now: u64,
     /// Jobs of each task so far.
     released: Vec<u32>,
+    /// Of the last one.
+    states: Vec<State>,
     records: &'a mut Vec<Record>,
 }
 
+/// The last job of a task, as far as was noted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Complete or suspended, or there is none.
+    Idle,
+    Ready,
+    Executes,
+}
+
 impl Cluster<'_> {
-    fn take(&mut self, note: &Note) {
+    /// Whether the trace has it: a job that waits for a CPU when its task ends has no event that says so, and nothing after it
+    /// could be judged.
+    fn take(&mut self, note: &Note) -> bool {
         self.now = self.now.max(note.at.saturating_sub(self.start));
         let now = Instant(self.now);
         let cpu = self.cpu(note.cpu);
@@ -129,7 +144,15 @@ impl Cluster<'_> {
             self.records.push(Record { at: due, event: Event::Release { job, deadline } });
         }
         let job = self.job(note.task);
-        let event = note.event.map(|event| match event {
+        let was = self.change(note);
+        let is_end = note.event == Some(Happening::Forget);
+        if is_end && was == State::Ready {
+            return false;
+        }
+        let event = note.event.filter(|_| !is_end || was == State::Executes);
+        let event = event.map(|event| match event {
+            // What its task began is suspended for ever.
+            Happening::Forget => Event::Suspend { cpu, job },
             Happening::Release { .. } => Event::Ready { job, cpu },
             Happening::Complete => Event::Complete { cpu, job },
             Happening::Suspend => Event::Suspend { cpu, job },
@@ -149,6 +172,22 @@ impl Cluster<'_> {
             let (cpu, job) = (self.cpu(cpu), task.map(|task| self.job(task)));
             self.records.push(Record { at: now, event: Event::Link { cpu, job } });
         }
+        true
+    }
+
+    /// Changes the state of the note's task. Returns the one before.
+    fn change(&mut self, note: &Note) -> State {
+        let at = usize::from(note.task);
+        if self.states.len() <= at {
+            self.states.resize(at + 1, State::Idle);
+        }
+        let to = match note.event {
+            Some(Happening::Release { .. } | Happening::Resume | Happening::Stop) => State::Ready,
+            Some(Happening::Run) => State::Executes,
+            Some(Happening::Complete | Happening::Suspend | Happening::Forget) => State::Idle,
+            _ => self.states[at],
+        };
+        std::mem::replace(&mut self.states[at], to)
     }
 
     /// A CPU of the cluster; events that happened on another one are noted at its first.

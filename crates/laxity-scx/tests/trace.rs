@@ -240,3 +240,39 @@ fn a_job_that_inherits_has_the_rank_of_the_task_that_waits() {
     assert_eq!(levels.collect::<Vec<_>>(), [(0, 1, 1), (0, 2, 0)]);
     assert_eq!(judge("G-FP", &[vec![0]], &records), (0, 0));
 }
+
+/// The scheduler ends, and so do the tasks one by one.
+#[test]
+fn a_job_is_suspended_by_the_end_of_its_task_and_one_that_waits_for_a_cpu_ends_the_trace() {
+    let mut script = Script::new();
+    script.release(0, 0, 20, 0, &[(0, Some(0))]);
+    script.note(0, Happening::Run, 0, 0, &[]);
+    script.release(2, 2, 10, 1, &[(0, Some(1))]);
+    script.note(2, Happening::Stop, 0, 0, &[]);
+    script.note(2, Happening::Run, 0, 1, &[]);
+    script.note(3, Happening::Forget, 0, 1, &[(0, Some(0))]);
+    let mut all = script.notes.clone();
+    let records = recording(script.notes, &[vec![0]], Instant(START)).records;
+    assert_eq!(judge("G-EDF", &[vec![0]], &records), (0, 0), "{records:?}");
+    let job = JobId { task: TaskId(1), index: 0 };
+    assert!(records.contains(&Record { at: Instant(3 * MS), event: Event::Suspend { cpu: CpuId(0), job } }));
+
+    // The other job has the link, and its thread is not there yet.
+    let last = all.last().expect("there are some").clone();
+    all.push(Note { sequence: last.sequence + 1, task: 0, links: vec![(0, None)], ..last });
+    let Recording { records: cut, left_out } = recording(all, &[vec![0]], Instant(START));
+    assert_eq!(left_out, 1);
+    assert_eq!(cut, records[..records.len() - 1], "without the end");
+    assert_eq!(judge("G-EDF", &[vec![0]], &cut), (0, 0), "{cut:?}");
+}
+
+#[test]
+fn between_two_jobs_the_end_of_a_task_changes_nothing() {
+    let mut script = Script::new();
+    script.release(0, 0, 20, 0, &[(0, Some(0))]);
+    script.note(0, Happening::Run, 0, 0, &[]);
+    script.note(4, Happening::Complete, 0, 0, &[(0, None)]);
+    let without = recording(script.notes.clone(), &[vec![0]], Instant(START));
+    script.note(4, Happening::Forget, 0, 0, &[]);
+    assert_eq!(recording(script.notes, &[vec![0]], Instant(START)), without);
+}
