@@ -217,6 +217,13 @@ impl Task {
         lock.take(self)
     }
 
+    /// A task with that entry of a page.
+    #[cfg(test)]
+    pub(crate) fn of_page(page: &Arc<SharedPage>, entry: Entry) -> Task {
+        let (release, deadline, period) = (Instant::ZERO, Nanos::from_millis(1), Nanos::from_millis(1));
+        Task { page: Arc::clone(page), entry, job: 0, cluster: 0, release, deadline, period, is_by_linux: false }
+    }
+
     /// How locks of this process call the task: never 0.
     pub(crate) fn word(&self) -> u32 {
         self.entry.word()

@@ -67,3 +67,86 @@ impl Drop for Guard<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::Arc;
+    use std::thread;
+
+    use laxity_sys::shared_page::SharedPage;
+    use laxity_testing::Directory;
+
+    use super::*;
+    use crate::layout::{Entry, PAGE};
+
+    /// A page of a scheduler that has ended.
+    fn page(folder: &Directory) -> Arc<SharedPage> {
+        let path = folder.path().join("page");
+        std::fs::write(&path, vec![0; PAGE]).expect("a file");
+        let file = File::options().read(true).write(true).open(path).expect("it is there");
+        Arc::new(SharedPage::map(file, PAGE).expect("mapped"))
+    }
+
+    #[test]
+    fn one_task_at_a_time_holds_a_lock_and_none_waits_in_the_end() {
+        const TASKS: usize = 4;
+        const ROUNDS: u64 = 20_000;
+        let folder = Directory::new("kernel-lock");
+        let page = page(&folder);
+        let (lock, inside) = (Lock::new(), AtomicU32::new(0));
+        thread::scope(|scope| {
+            for number in 0..TASKS {
+                let task = Task::of_page(&page, Entry::new(number).expect("a page has 31"));
+                let (lock, inside) = (&lock, &inside);
+                scope.spawn(move || {
+                    for round in 0..ROUNDS {
+                        let _guard = task.lock(lock);
+                        assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0);
+                        if round % 16 == 0 {
+                            thread::yield_now();
+                        }
+                        inside.fetch_sub(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(lock.word.into_inner(), 0);
+        for number in 0..TASKS {
+            let entry = Entry::new(number).expect("a page has 31");
+            assert_eq!(page.u32(entry.waits_for()).load(Ordering::Relaxed), 0);
+        }
+    }
+
+    #[test]
+    fn a_waiter_says_in_its_page_which_task_it_waits_for() {
+        let folder = Directory::new("kernel-lock-waiter");
+        let page = page(&folder);
+        let [first, second] = [3, 7].map(|number| Entry::new(number).expect("a page has 31"));
+        let lock = Lock::new();
+        let holder = Task::of_page(&page, first);
+        let guard = holder.lock(&lock);
+        let says = || page.u32(second.waits_for()).load(Ordering::Relaxed);
+        thread::scope(|scope| {
+            let waiter = Task::of_page(&page, second);
+            let lock = &lock;
+            let waits = scope.spawn(move || drop(waiter.lock(lock)));
+            laxity_testing::until("it waits", || says() != 0);
+            // Entries are counted from 1 there.
+            assert_eq!(says(), 4);
+            drop(guard);
+            waits.join().expect("it has the lock");
+        });
+        assert_eq!(says(), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "would wait for ever")]
+    fn a_task_that_has_the_lock_cannot_take_it_again() {
+        let folder = Directory::new("kernel-lock-twice");
+        let task = Task::of_page(&page(&folder), Entry::new(0).expect("a page has 31"));
+        let lock = Lock::new();
+        let _guard = task.lock(&lock);
+        let _again = task.lock(&lock);
+    }
+}
