@@ -322,6 +322,16 @@ struct laxity_graph;
 // it is neither released nor used after the node is.
 struct laxity_job;
 
+// A lock between tasks of one struct laxity_kernel_scheduler: while tasks wait for it, the job that holds it has at least the
+// priority of the most urgent of them, and so do in turn the holders of locks that it waits for.
+struct laxity_kernel_lock;
+
+// Laxity's scheduler in the kernel, as this process knows it: `laxity sched start` loads it. Any thread may use it.
+struct laxity_kernel_scheduler;
+
+// A thread that is a task of the scheduler in the kernel. That thread alone uses and releases it.
+struct laxity_kernel_task;
+
 // A claimed node. One thread uses it at a time; it need not be the one that claimed it.
 struct laxity_node;
 
@@ -536,6 +546,40 @@ struct laxity_task_job {
     uint64_t release_ns;
     // When it is due.
     uint64_t deadline_ns;
+};
+
+// What a task is. All zeros but for `name` and `period_ns`, and -1 as `cluster`: due at the end of each period, from now on.
+struct laxity_kernel_parameters {
+    // For people; 1 to 64 bytes.
+    const char *name;
+    // Which of the scheduler's clusters has it, numbered from 0; negative: the one with the least load.
+    int32_t cluster;
+    // Under FP, its place among others: the smaller the more urgent. Elsewhere without a meaning.
+    uint32_t priority;
+    // Of its releases.
+    uint64_t period_ns;
+    // Relative to each release; 0: the period.
+    uint64_t deadline_ns;
+    // The most that a job takes, by which a cluster is chosen.
+    uint64_t wcet_ns;
+    // CPU time that a job may use until its deadline, and then again in each period, which is enforced; 0: as much as it
+    // needs.
+    uint64_t budget_ns;
+    // The release of the first job, on CLOCK_MONOTONIC; 0: at once.
+    uint64_t start_ns;
+};
+
+// A job that may begin. Times are those of CLOCK_MONOTONIC.
+struct laxity_kernel_job {
+    // Its number, from 0.
+    uint64_t index;
+    // When it was released.
+    uint64_t release_ns;
+    // When it is due.
+    uint64_t deadline_ns;
+    // Whether Laxity's scheduler released it. Otherwise that has ended, and Linux schedules the thread: the task goes on by
+    // Linux's clock.
+    bool is_scheduled;
 };
 
 // The configuration of a device. All zeros but for `name`: one soft GPU with defaults.
@@ -1267,6 +1311,48 @@ enum laxity_result laxity_task_get_job(const struct laxity_task *task, struct la
 // Whether the present job has a CPU; if not, a more urgent one has it, and this thread runs where that leaves it idle.
 enum laxity_result laxity_task_is_linked(const struct laxity_task *task,
                                          bool *is_linked);
+
+// Finds the scheduler that is loaded now. LAXITY_ERROR_NO_SYSTEM if none is: `laxity sched start`, as root, loads it.
+enum laxity_result laxity_kernel_scheduler_join(struct laxity_kernel_scheduler **kernel);
+
+// Tasks that began go on. Sets `*kernel` to NULL; does nothing if it is NULL already.
+enum laxity_result laxity_kernel_scheduler_release(struct laxity_kernel_scheduler **kernel);
+
+// The calling thread becomes a task. It has no CPU from now on until laxity_kernel_task_wait returns, or until Linux
+// schedules it because the scheduler ended. LAXITY_ERROR_CONFIG with the scheduler's reason if it cannot be.
+enum laxity_result laxity_kernel_task_begin(const struct laxity_kernel_scheduler *kernel,
+                                            const struct laxity_kernel_parameters *parameters,
+                                            struct laxity_kernel_task **task);
+
+// The thread is no task any more, and Linux or the scheduler's share for other threads schedules it. If a thread ends
+// without this, its task ends, too; the memory of the handle stays. Sets `*task` to NULL; does nothing if it is NULL already.
+enum laxity_result laxity_kernel_task_release(struct laxity_kernel_task **task);
+
+// Completes the present job, if there is one, and returns when the next one is released and has a CPU. Writes that to `job`,
+// which may be NULL. LAXITY_ERROR_ORDER if the job holds a lock or is in a section.
+enum laxity_result laxity_kernel_task_wait(const struct laxity_kernel_task *task,
+                                           struct laxity_kernel_job *job);
+
+// No job of another task preempts this one until laxity_kernel_task_leave_section, for 10 ms at most. Sections do not nest.
+// Costs a store where no job wants the CPU meanwhile.
+enum laxity_result laxity_kernel_task_enter_section(const struct laxity_kernel_task *task);
+
+// Ends the section. If a job of another task is to have the CPU, it gets it now.
+enum laxity_result laxity_kernel_task_leave_section(const struct laxity_kernel_task *task);
+
+// A lock that is free.
+enum laxity_result laxity_kernel_lock_create(struct laxity_kernel_lock **lock);
+
+// Sets `*lock` to NULL; does nothing if it is NULL already. No task holds it or waits for it.
+enum laxity_result laxity_kernel_lock_release(struct laxity_kernel_lock **lock);
+
+// Waits until the lock is free, and takes it; the job is suspended meanwhile. LAXITY_ERROR_ORDER if the task has it.
+enum laxity_result laxity_kernel_task_lock(const struct laxity_kernel_task *task,
+                                           const struct laxity_kernel_lock *lock);
+
+// Gives the lock up. LAXITY_ERROR_ORDER if the task does not have it.
+enum laxity_result laxity_kernel_task_unlock(const struct laxity_kernel_task *task,
+                                             const struct laxity_kernel_lock *lock);
 
 // Opens soft GPUs, and starts their servers if there are none. `gpus` is the arbitration that decides which thread
 // uses them when; the device keeps it. With NULL the GPUs serve operations first come, first served.

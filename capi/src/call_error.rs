@@ -74,6 +74,9 @@ pub(crate) enum CallError {
     Thread,
     #[error("the client holds no token; call laxity_gpu_token first")]
     NoToken,
+    /// A call out of its order.
+    #[error("{what}; {way_out}")]
+    Order { what: &'static str, way_out: &'static str },
     /// A change that is only possible between jobs.
     #[error("the client holds a token; change its priority between jobs")]
     HasToken,
@@ -128,7 +131,7 @@ impl CallError {
             CallError::NoEngine { .. } => LAXITY_ERROR_NO_ENGINE,
             CallError::Thread => LAXITY_ERROR_THREAD,
             CallError::NoToken => LAXITY_ERROR_NO_TOKEN,
-            CallError::HasToken => LAXITY_ERROR_ORDER,
+            CallError::HasToken | CallError::Order { .. } => LAXITY_ERROR_ORDER,
             CallError::NoObject { .. } => LAXITY_ERROR_NO_OBJECT,
             CallError::Undeclared { .. } => LAXITY_ERROR_ACCESS,
             CallError::Workload { .. } => LAXITY_ERROR_WORKLOAD,

@@ -24,6 +24,7 @@ mod gpu_client;
 mod graph;
 mod handle;
 mod kernel;
+mod kernel_task;
 mod latest;
 mod lock;
 mod node;

@@ -23,6 +23,7 @@ const SOURCES: &[&str] = &[
     "lock",
     "system",
     "task",
+    "kernel_task",
     "device",
     "budget",
     "kernel",

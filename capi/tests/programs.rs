@@ -204,6 +204,17 @@ fn misuse_of_gpus_gets_a_number_and_a_text() {
     assert!(place.is_empty());
 }
 
+/// With a scheduler they run in the kernel lab.
+#[test]
+fn without_a_scheduler_in_the_kernel_programs_are_told_how_to_start_it() {
+    let said = stdout(&run(&mut command(&build("capi/tests/c/kernel_tasks.c", Linked::Shared))));
+    let Some(error) = said.strip_prefix("none: ") else { return assert_eq!(said, "ok\n") };
+    assert!(error.contains("`laxity sched start`, as root, loads it"), "{error}");
+    let output = command(&build("examples/c/in_kernel.c", Linked::Shared)).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("`laxity sched start`"), "{output:?}");
+}
+
 #[test]
 fn threads_become_tasks_and_misuse_gets_a_number_and_a_text() {
     let program = build("capi/tests/c/tasks.c", Linked::Shared);

@@ -209,12 +209,30 @@ impl Task {
         section()
     }
 
+    /// Begins such a section, which [`Task::leave_section`] ends: for callers that have no closures.
+    pub fn enter_section(&self) {
+        self.page.u32(self.entry.is_non_preemptive()).store(1, Ordering::Relaxed);
+        // The scheduler looks in an interrupt of this CPU: the order of the program is all that it takes.
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// Ends the section.
+    pub fn leave_section(&self) {
+        compiler_fence(Ordering::SeqCst);
+        self.page.u32(self.entry.is_non_preemptive()).store(0, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        if self.page.u32(self.entry.is_awaited()).load(Ordering::Relaxed) != 0 && self.is_scheduled() {
+            thread::yield_now();
+        }
+    }
+
     /// Takes `lock`, which tasks of this process share; suspends the job while another one has it. Guards end before the job
     /// does, which the compiler sees to.
     ///
     /// Panics if this task has it already.
     pub fn lock<'a>(&'a self, lock: &'a Lock) -> Guard<'a> {
-        lock.take(self)
+        lock.take(self);
+        Guard::of(lock, self)
     }
 
     /// A task with that entry of a page.
@@ -277,22 +295,14 @@ struct Section<'a> {
 
 impl Section<'_> {
     fn begin(task: &Task) -> Section<'_> {
-        task.page.u32(task.entry.is_non_preemptive()).store(1, Ordering::Relaxed);
-        // The scheduler looks in an interrupt of this CPU: the order of the program is all that it takes.
-        compiler_fence(Ordering::SeqCst);
+        task.enter_section();
         Section { task }
     }
 }
 
 impl Drop for Section<'_> {
     fn drop(&mut self) {
-        let Task { page, entry, .. } = self.task;
-        compiler_fence(Ordering::SeqCst);
-        page.u32(entry.is_non_preemptive()).store(0, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-        if page.u32(entry.is_awaited()).load(Ordering::Relaxed) != 0 && self.task.is_scheduled() {
-            thread::yield_now();
-        }
+        self.task.leave_section();
     }
 }
 

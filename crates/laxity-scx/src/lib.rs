@@ -10,6 +10,7 @@
 //! | `kernel` | the loader, with the feature `kernel`: it needs libbpf, hence libelf and zlib |
 
 mod client;
+mod details;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 pub mod layout;

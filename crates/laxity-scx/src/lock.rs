@@ -36,14 +36,19 @@ impl Lock {
         Lock { word: AtomicU32::new(0) }
     }
 
-    /// For `task`, whose thread calls this; suspends its job while another task has the lock.
+    /// Whether `task` has it.
+    pub fn is_held_by(&self, task: &Task) -> bool {
+        self.word.load(Ordering::Relaxed) & !AWAITED == task.word()
+    }
+
+    /// As [`Task::lock`], until [`Lock::give_up`] by the same task, before its job ends: for callers that cannot have guards.
     ///
     /// Panics if `task` has it already.
-    pub(crate) fn take<'a>(&'a self, task: &'a Task) -> Guard<'a> {
+    pub fn take(&self, task: &Task) {
         let own = task.word();
         loop {
             let found = match self.word.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Guard { lock: self, _task: task },
+                Ok(_) => return,
                 Err(found) => found,
             };
             let holder = found & !AWAITED;
@@ -57,14 +62,25 @@ impl Lock {
             task.while_waiting_for(holder, || _ = futex::wait(&self.word, awaited, Instant::NEVER));
         }
     }
+
+    /// The task that has it gives it up.
+    pub fn give_up(&self) {
+        if self.word.swap(0, Ordering::Release) & AWAITED != 0 {
+            // All of them: which is the most urgent the scheduler knows, and the others sleep again.
+            futex::wake_all(&self.word);
+        }
+    }
+}
+
+impl<'a> Guard<'a> {
+    pub(crate) fn of(lock: &'a Lock, task: &'a Task) -> Guard<'a> {
+        Guard { lock, _task: task }
+    }
 }
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        if self.lock.word.swap(0, Ordering::Release) & AWAITED != 0 {
-            // All of them: which is the most urgent the scheduler knows, and the others sleep again.
-            futex::wake_all(&self.lock.word);
-        }
+        self.lock.give_up();
     }
 }
 
