@@ -244,9 +244,11 @@ def test_tasks_that_share_a_lock_have_the_links_of_the_policy(programs, tmp_path
 
 
 def test_tasks_come_and_go_beside_forks_and_affinities_until_a_cpu_goes_offline(programs, tmp_path):
+    # A trace holds 256 tasks.
+    is_traced = SOAK_S <= 10
     script = f"""
     uptime_s() {{ cut -d. -f1 /proc/uptime; }}
-    start --policy G-EDF --others 2ms/50ms --trace /out/trace.lxt
+    start --policy G-EDF --others 2ms/50ms {"--trace /out/trace.lxt" if is_traced else ""}
     end=$(($(uptime_s) + {SOAK_S})) round=0
     while [ $(uptime_s) -lt $end ]; do
         round=$((round + 1))
@@ -257,7 +259,9 @@ def test_tasks_come_and_go_beside_forks_and_affinities_until_a_cpu_goes_offline(
         sleep 0.$((round % 9 + 1))
         [ $((round % 3)) = 0 ] && kill -KILL $tasks
         kill -0 $loader || exit 2
+        grep error: /out/tasks.txt && exit 8
     done
+    echo rounds=$round
     taskset -p f $$ > /dev/null
     kernel-tasks seed=99 tasks=6 load=1500 for=3000 & last=$!
     until laxity sched status | grep -q task5; do kill -0 $last || exit 3; sleep 0.2; done
@@ -272,7 +276,8 @@ def test_tasks_come_and_go_beside_forks_and_affinities_until_a_cpu_goes_offline(
     """
     said = lab(programs, tmp_path / "out", script, smp=4, timeout=300 + 30 * SOAK_S)
     assert "cpu 3 going offline" in said
-    assert judged(tmp_path / "out" / "trace.lxt")["follows G-EDF/CEm"] == "yes"
+    if is_traced:
+        assert judged(tmp_path / "out" / "trace.lxt")["follows G-EDF/CEm"] == "yes"
     last, after = jobs(said)[:6], jobs(said)[6:]
     assert all(0 < linux < count for count, linux in last), "under the scheduler, and then under Linux"
     assert len(after) == 6
