@@ -170,6 +170,9 @@ class Suite:
         """A kernel with sched_ext, of that version if one is asked for."""
         names = self.names()
         for name, _ in ranked(names, asked):
+            kernel = HOME / "kernel" / name / "vmlinuz"
+            if kernel.exists():
+                return kernel
             here = self.folder / "unpacked"
             for part in parts(name, names):
                 self._apt("apt-get", "download", part)
@@ -179,9 +182,8 @@ class Suite:
             # Below /boot, or beside the modules.
             (image, *_), (config, *_) = (sorted(here.rglob(file)) or [here] for file in ["vmlinuz*", "config*"])
             if image.is_file() and config.is_file() and "CONFIG_SCHED_CLASS_EXT=y" in config.read_text().splitlines():
-                kernel = HOME / "kernel" / name
-                kernel.mkdir(parents=True, exist_ok=True)
-                return image.rename(kernel / "vmlinuz")
+                kernel.parent.mkdir(parents=True, exist_ok=True)
+                return image.rename(kernel)
             shutil.rmtree(here)
         raise MissingError(f"it has no small kernel{f' {asked}' if asked else ''} with sched_ext")
 

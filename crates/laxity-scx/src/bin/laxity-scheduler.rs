@@ -60,8 +60,12 @@ fn run(settings: Option<String>) -> Result<(), String> {
     println!("scheduling by {policy} on CPUs {cpus:?}; Ctrl-C or `laxity sched stop` ends it");
     let Outcome { tasks, completed, late, lost } = server.run(&is_requested).map_err(|error| error.to_string())?;
     println!("ended: {tasks} tasks, {completed} jobs, {late} of them late; Linux schedules all threads");
-    if let Some((lost, left_out)) = lost.filter(|&(lost, left_out)| lost > 0 || left_out > 0) {
-        println!("the trace is cut off: {lost} records were lost, and {left_out} came after a lost one");
+    match lost {
+        Some((0, 1..)) => println!("the trace ends before the rest: jobs were pending when their tasks ended"),
+        Some((lost @ 1.., left_out)) => {
+            println!("the trace is cut off: {lost} records were lost, and {left_out} came after a lost one");
+        }
+        _ => {}
     }
     Ok(())
 }
