@@ -14,7 +14,7 @@ __all__ = ["programs"]
 
 # Each takes a minute, most of it the verifier's; LAXITY_KILLS=50 is an hour on each number of CPUs.
 KILLS = int(os.environ.get("LAXITY_KILLS", "2"))
-# Seconds of the machine; of this one's there are some ten times as many.
+# Seconds of the machine; of this one's there are some two and a half times as many.
 SOAK_S = int(os.environ.get("LAXITY_SOAK", "10"))
 
 
