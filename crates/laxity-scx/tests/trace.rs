@@ -32,14 +32,20 @@ impl Script {
     }
 }
 
-/// One CPU: a job with the earlier deadline preempts another.
-fn preemption() -> Script {
+/// One CPU: a job with the earlier deadline has preempted another.
+fn preempted() -> Script {
     let mut script = Script::new();
     script.release(0, 0, 20, 0, &[(0, Some(0))]);
     script.note(0, Happening::Run, 0, 0, &[]);
     script.release(2, 2, 10, 1, &[(0, Some(1))]);
     script.note(2, Happening::Stop, 0, 0, &[]);
     script.note(2, Happening::Run, 0, 1, &[]);
+    script
+}
+
+/// It completes, and so does the other.
+fn preemption() -> Script {
+    let mut script = preempted();
     script.note(5, Happening::Complete, 0, 1, &[(0, Some(0))]);
     script.note(5, Happening::Run, 0, 0, &[]);
     script.note(9, Happening::Complete, 0, 0, &[]);
@@ -219,12 +225,7 @@ fn bytes_that_are_no_note_are_none() {
 /// One CPU under fixed priorities: the slow task has what the fast one waits for.
 #[test]
 fn a_job_that_inherits_has_the_rank_of_the_task_that_waits() {
-    let mut script = Script::new();
-    script.release(0, 0, 20, 0, &[(0, Some(0))]);
-    script.note(0, Happening::Run, 0, 0, &[]);
-    script.release(2, 2, 10, 1, &[(0, Some(1))]);
-    script.note(2, Happening::Stop, 0, 0, &[]);
-    script.note(2, Happening::Run, 0, 1, &[]);
+    let mut script = preempted();
     script.note(3, Happening::Suspend, 0, 1, &[(0, Some(0))]);
     // Levels 2 and 1: ranks 1 and 0.
     script.note(3, Happening::Priority { urgency: 1, of: 1 }, 0, 0, &[]);
@@ -244,12 +245,7 @@ fn a_job_that_inherits_has_the_rank_of_the_task_that_waits() {
 /// The scheduler ends, and so do the tasks one by one.
 #[test]
 fn a_job_is_suspended_by_the_end_of_its_task_and_one_that_waits_for_a_cpu_ends_the_trace() {
-    let mut script = Script::new();
-    script.release(0, 0, 20, 0, &[(0, Some(0))]);
-    script.note(0, Happening::Run, 0, 0, &[]);
-    script.release(2, 2, 10, 1, &[(0, Some(1))]);
-    script.note(2, Happening::Stop, 0, 0, &[]);
-    script.note(2, Happening::Run, 0, 1, &[]);
+    let mut script = preempted();
     script.note(3, Happening::Forget, 0, 1, &[(0, Some(0))]);
     let mut all = script.notes.clone();
     let records = recording(script.notes, &[vec![0]], Instant(START)).records;
