@@ -85,6 +85,7 @@ LAXITY_INLINE void replenish(u32 number, struct laxity_job *job)
 	job->of = note.extra;
 	if (!setting.by_task)
 		happen_here(&note, HAPPENS_PRIORITY, cpu, number, job);
+	note.extra = 0;
 	if (happen_here(&note, HAPPENS_RESUME, cpu, number, job) < 0)
 		FAIL("a new budget was refused", job->pid);
 	/* Its thread left meanwhile. */

@@ -19,8 +19,9 @@
 
 /* What user space reads as `Happening`, with the same numbers. */
 enum laxity_happening {
-	/* A job is released; `number` is its absolute deadline, `extra` its release. */
+	/* A job is released; `number` is its absolute deadline, `extra` its release. If its thread sleeps, that waits for the wake-up. */
 	HAPPENS_RELEASE,
+	/* By a sleep of its thread, if `extra` is 1. So is SUSPEND; and RESUME, by a wake-up. */
 	HAPPENS_COMPLETE,
 	HAPPENS_SUSPEND,
 	HAPPENS_RESUME,
@@ -82,6 +83,14 @@ struct laxity_cluster {
 	u16 custody[LAXITY_TASKS];
 	/* Whether the thread executes a job, as far as was written down: unlike `on`, it is not on its way. */
 	u16 runs[LAXITY_TASKS];
+	/*
+	 * Whether the thread sleeps, and whether its job waits for it: one that slept would have its CPU idle for it, and what it
+	 * waits for may need that CPU. `due` and `since` are the deadline and the release of that job.
+	 */
+	u16 sleeps[LAXITY_TASKS];
+	u16 is_late[LAXITY_TASKS];
+	u64 due[LAXITY_TASKS];
+	u64 since[LAXITY_TASKS];
 };
 
 struct {
@@ -159,14 +168,29 @@ LAXITY_FN int laxity_apply(struct laxity_cluster *it, struct laxity_note *note)
 	note->is_news = 1;
 	switch (kind) {
 	case HAPPENS_RELEASE:
-		return laxity_release(core, task, note->number);
+		if (!it->sleeps[task])
+			return laxity_release(core, task, note->number);
+		it->is_late[task] = 1;
+		it->due[task] = note->number;
+		it->since[task] = note->extra;
+		note->is_news = 0;
+		return 0;
 	case HAPPENS_COMPLETE:
 	case HAPPENS_SUSPEND:
+		it->sleeps[task] |= note->extra;
 		if (state != LAXITY_INACTIVE && state != LAXITY_SUSPENDED)
 			it->runs[task] = 0;
 		return laxity_withdraw(core, cpu, task, kind == HAPPENS_SUSPEND ? LAXITY_SUSPENDED : LAXITY_INACTIVE);
 	case HAPPENS_RESUME:
-		return laxity_resume(core, task);
+		if (note->extra)
+			it->sleeps[task] = 0;
+		if (!note->extra || !it->is_late[task])
+			return laxity_resume(core, task);
+		it->is_late[task] = 0;
+		note->kind = HAPPENS_RELEASE;
+		note->number = it->due[task];
+		note->extra = it->since[task];
+		return laxity_release(core, task, note->number);
 	case HAPPENS_RUN:
 		/* A CPU outside the cluster, where Linux insists on it, is none of ours. */
 		note->is_news = !it->runs[task] && cpu < core->cpus && state != LAXITY_INACTIVE;
@@ -203,6 +227,7 @@ LAXITY_FN int laxity_apply(struct laxity_cluster *it, struct laxity_note *note)
 	case HAPPENS_FORGET:
 		laxity_lift(core, task);
 		it->custody[task] = it->runs[task] = 0;
+		it->sleeps[task] = it->is_late[task] = 0;
 		if (state == LAXITY_INACTIVE)
 			return 0;
 		/* As if it had come back first: a suspended job has no CPU that it could leave. */

@@ -58,7 +58,11 @@ struct cpumask {
 } LAXITY_KERNEL;
 
 struct task_struct {
+	/* 0: it can run. */
+	u32 __state;
 	s32 pid;
+	/* Not 0: it is over, but for its last steps. */
+	s32 exit_state;
 	const struct cpumask *cpus_ptr;
 	unsigned short migration_disabled;
 	struct sched_ext_entity scx;

@@ -48,13 +48,18 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 	u32 at = begin->page * LAXITY_ENTRIES + begin->entry;
 	struct laxity_job *job = job_of(number);
 	struct laxity_cluster *it = laxity_cluster_of(begin->cluster);
+	struct laxity_page *page = page_of(begin->page);
+	u32 in_page = begin->entry & (LAXITY_ENTRIES - 1);
 	struct task_struct *task = bpf_task_from_pid(begin->pid);
+	struct laxity_note note = {};
 
 	if (!task)
 		return -1;
 	stored = bpf_task_storage_get(&numbers, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	place = bpf_map_lookup_elem(&places, &at);
-	if (job && it && stored && place) {
+	if (job && it && page && in_page < LAXITY_ENTRIES - 1 && stored && place) {
+		/* What the last task that had it said, and was told. */
+		page->entry[in_page] = (struct laxity_entry){ 0 };
 		laxity_set_rank(&it->core, number, begin->level, number);
 		job->period = begin->period;
 		job->deadline = begin->deadline;
@@ -76,7 +81,13 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 		if (number >= state.tasks)
 			state.tasks = number + 1;
 		job->waits = WAITS_RELEASE;
+		/* As it does while its process asks for this. Only then does it count: so that no wake-up is missed. */
+		it->sleeps[number] = 1;
 		*stored = number + 1;
+		if (!task->__state) {
+			note.extra = 1;
+			happen(&note, HAPPENS_RESUME, scx_bpf_task_cpu(task), number, job);
+		}
 		/*
 		 * If it is on a CPU at this moment, that is as another thread, and no event would say that its first job runs
 		 * there. The CPU looks again: the thread goes on as the task, or waits for its link. It learns of its job only from
@@ -85,7 +96,7 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 		scx_bpf_kick_cpu(scx_bpf_task_cpu(task), KICK_PREEMPT);
 	}
 	bpf_task_release(task);
-	if (!job || !it || !stored || !place)
+	if (!job || !it || !page || !stored || !place)
 		return -1;
 	set_timer(begin->pid);
 	return 0;

@@ -30,6 +30,7 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags) SEC(".ksyms");
 s32 scx_bpf_task_cpu(const struct task_struct *task) SEC(".ksyms");
 s32 scx_bpf_pick_idle_cpu(const struct cpumask *among, u64 flags) SEC(".ksyms");
 u32 scx_bpf_reenqueue_local(void) SEC(".ksyms");
+void scx_bpf_dump_bstr(char *format, unsigned long long *data, u32 size) SEC(".ksyms");
 void scx_bpf_error_bstr(char *format, unsigned long long *data, u32 size) SEC(".ksyms");
 _Bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) SEC(".ksyms");
 struct task_struct *bpf_task_from_pid(s32 pid) SEC(".ksyms");
@@ -41,7 +42,10 @@ struct scx_exit_info {
 	enum scx_exit_kind kind;
 	const char *reason;
 	char *msg;
+	char *dump;
 } LAXITY_KERNEL;
+
+struct scx_dump_ctx;
 
 struct sched_ext_ops {
 	s32 (*select_cpu)(struct task_struct *task, s32 before, u64 flags);
@@ -54,6 +58,8 @@ struct sched_ext_ops {
 	_Bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*cpu_release)(s32 cpu, void *why);
 	void (*disable)(struct task_struct *task);
+	void (*dump_cpu)(struct scx_dump_ctx *context, s32 cpu, _Bool is_idle);
+	void (*dump_task)(struct scx_dump_ctx *context, struct task_struct *task);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);
 	u64 flags;

@@ -28,12 +28,13 @@
 /* Of a thread that must go on where its job is not linked. */
 #define SLICE_STRAY 1000000ull
 
-/* The job of task `number`, whose thread is or was on `cpu`, is complete: it waits for the next release. */
-LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job)
+/* The job of task `number`, whose thread is or was on `cpu`, is complete: it waits for the next release. `sleeps`: so does the thread. */
+LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job, u64 sleeps)
 {
 	u64 due = job->release + job->deadline, response;
 
 	charge(job, bpf_ktime_get_ns());
+	note->extra = sleeps;
 	if (!job->waits) {
 		if (happen(note, HAPPENS_COMPLETE, cpu, number, job) < 0) {
 			FAIL("a completion was refused", job->pid);
@@ -50,6 +51,8 @@ LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct
 		}
 		job->release += job->period;
 		job->waits = WAITS_RELEASE;
+	} else if (sleeps) {
+		happen(note, HAPPENS_SUSPEND, cpu, number, job);
 	}
 	set_timer(job->pid);
 }
@@ -96,9 +99,18 @@ SEC("struct_ops/laxity_enqueue") int laxity_enqueue(unsigned long long *context)
 		enqueue_other(task, context[1]);
 		return 0;
 	}
+	/* Its number, by which laxity_dispatch finds it, is not its own much longer. The microseconds left are not worth a queue. */
+	if (task->exit_state) {
+		forget(&note, cpu, number, job);
+		bpf_task_storage_delete(&numbers, task);
+		scx_bpf_dsq_insert(task, DSQ_LOCAL, SLICE_STRAY, context[1]);
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+		return 0;
+	}
 	/* Before it is ready: until then one job alone has its priority. */
 	end_wait(job, cpu);
-	/* It woke, if its job was suspended; else it lost its CPU. */
+	/* It woke, if its job was suspended or waits for that; else it lost its CPU. */
+	note.extra = 1;
 	outcome = job->waits == WAITS_BUDGET ? 0 : happen(&note, HAPPENS_RESUME, cpu, number, job);
 	if (outcome && outcome != LAXITY_NOT_SUSPENDED)
 		FAIL("a wake-up was refused", task->pid);
@@ -159,7 +171,7 @@ LAXITY_INLINE void hear(struct laxity_note *note, s32 cpu, struct task_struct *t
 		bpf_task_storage_delete(&numbers, task);
 	} else if (entry->is_complete) {
 		entry->is_complete = 0;
-		end_job(note, cpu, number, job);
+		end_job(note, cpu, number, job, 0);
 	}
 }
 
@@ -291,12 +303,17 @@ SEC("struct_ops/laxity_quiescent") int laxity_quiescent(unsigned long long *cont
 		return 0;
 	entry = entry_of(job);
 	end_section(&note, cpu, number, job);
-	if (!(context[1] & DEQUEUED_TO_SLEEP)) {
+	if (task->exit_state) {
+		/* laxity_disable comes only once nothing refers to it any more. */
+		forget(&note, cpu, number, job);
+		bpf_task_storage_delete(&numbers, task);
+	} else if (!(context[1] & DEQUEUED_TO_SLEEP)) {
 		happen(&note, HAPPENS_STOP, cpu, number, job);
 	} else if (entry && entry->is_complete) {
 		entry->is_complete = 0;
-		end_job(&note, cpu, number, job);
+		end_job(&note, cpu, number, job, 1);
 	} else {
+		note.extra = 1;
 		outcome = happen(&note, HAPPENS_SUSPEND, cpu, number, job);
 		/* Between two jobs it has none that could suspend itself. */
 		if (outcome < 0 && outcome != LAXITY_NOT_PENDING)
@@ -363,7 +380,62 @@ SEC("struct_ops/laxity_exit") int laxity_exit_scheduler(unsigned long long *cont
 	}
 	bpf_probe_read_kernel_str(state.reason, sizeof(state.reason), info->reason);
 	bpf_probe_read_kernel_str(state.message, sizeof(state.message), info->msg);
+	bpf_probe_read_kernel_str(dump, sizeof(dump), info->dump);
 	state.ended = info->kind;
+	return 0;
+}
+
+/* For the dump of an error: the job that is linked to a CPU, and the process that it has. Without the lock, as what holds it may be what went wrong. */
+SEC("struct_ops/laxity_dump_cpu") int laxity_dump_cpu(unsigned long long *context)
+{
+	static char format[] = "laxity: local %u, linked %u, thread %d, state %u, on %u, waits %u; process %u";
+	s32 cpu = (s32)context[1];
+	u32 cluster = setting.cluster_of[cpu & (LAXITY_CPUS - 1)], local = setting.local_of[cpu & (LAXITY_CPUS - 1)];
+	struct laxity_cluster *it = cluster == LAXITY_NONE ? 0 : laxity_cluster_of(cluster);
+	unsigned long long data[7] = {};
+	struct laxity_job *job;
+	u32 linked;
+
+	if (!it)
+		return 0;
+	linked = laxity_cpu_at(&it->core, local)->linked;
+	job = linked == LAXITY_NONE ? 0 : job_of(linked);
+	data[0] = local;
+	data[1] = linked;
+	data[2] = job ? job->pid : 0;
+	data[3] = laxity_task_at(&it->core, linked)->state;
+	data[4] = laxity_task_at(&it->core, linked)->on;
+	data[5] = job ? job->waits : 0;
+	data[6] = laxity_cpu_at(&it->core, local)->process;
+	scx_bpf_dump_bstr(format, data, sizeof(data));
+	return 0;
+}
+
+/* For the dump of an error: what the scheduler knows of a thread that could run. */
+SEC("struct_ops/laxity_dump_task") int laxity_dump_task(unsigned long long *context)
+{
+	static char format[] = "laxity: task %u, waits %u, release %llu, state %u, linked_to %u, on %u, custody %u, strays %u";
+	struct task_struct *task = (struct task_struct *)context[1];
+	u32 number = number_of(task);
+	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
+	struct laxity_cluster *it = job ? laxity_cluster_of(job->cluster) : 0;
+	struct laxity_task *core;
+	unsigned long long data[8];
+
+	if (!it)
+		return 0;
+	number &= LAXITY_TASKS - 1;
+	/* Without the lock, as what holds it may be what went wrong. */
+	core = laxity_task_at(&it->core, number);
+	data[0] = number;
+	data[1] = job->waits;
+	data[2] = job->release;
+	data[3] = core->state;
+	data[4] = core->linked_to;
+	data[5] = core->on;
+	data[6] = it->custody[number];
+	data[7] = job->strays;
+	scx_bpf_dump_bstr(format, data, sizeof(data));
 	return 0;
 }
 
@@ -380,6 +452,8 @@ SEC(".struct_ops.link") struct sched_ext_ops laxity = {
 	.yield = (void *)laxity_yield,
 	.cpu_release = (void *)laxity_cpu_release,
 	.disable = (void *)laxity_disable,
+	.dump_cpu = (void *)laxity_dump_cpu,
+	.dump_task = (void *)laxity_dump_task,
 	.init = (void *)laxity_init_scheduler,
 	.exit = (void *)laxity_exit_scheduler,
 	/*

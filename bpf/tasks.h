@@ -13,6 +13,7 @@
 #define LAXITY_PAGES 64
 #define LAXITY_ENTRIES 32
 #define LAXITY_PAGE 4096
+#define LAXITY_DUMP 32768
 
 /* What is known of each task; user space reads it. */
 struct laxity_job {
@@ -162,6 +163,9 @@ struct laxity_state {
 	char reason[64];
 	char message[256];
 };
+
+/* What sched_ext found where it ended the scheduler because of an error: CPUs and the threads that could run. */
+char dump[LAXITY_DUMP] SEC(".bss.dump") = {};
 
 const volatile struct laxity_setting setting SEC(".rodata.setting") = {};
 struct laxity_state state SEC(".bss.state") = {};

@@ -177,6 +177,24 @@ def test_tasks_that_are_killed_leave_their_cpus_to_others(programs, tmp_path):
     assert len(jobs(said)) == 5
 
 
+@pytest.mark.parametrize("policy", ["G-EDF", "P-FP"])
+def test_threads_that_end_as_tasks_leave_nothing_behind(programs, tmp_path, policy):
+    # Without leaving first, as if they were killed. More than there are numbers, so that these are used again, and places in
+    # the page of the process. A thread that is lost on its way out ends the scheduler half a minute later.
+    script = f"""
+    start --policy {policy} --others 2ms/50ms
+    kernel-tasks seed=5 tasks=6 load=1100 for=15000 exits=8 || exit 1
+    laxity sched status
+    laxity sched stop || exit 2
+    ended
+    """
+    said = lab(programs, tmp_path / "out", script, smp=2)
+    assert "loader 0" in said
+    assert sum(int(count) for count in re.findall(r"exited as tasks: (\d+)", said)) > 600, said
+    assert all(linux == 0 for _, linux in jobs(said)), said
+    assert "no task" in said, "none is left"
+
+
 def test_each_kernel_that_can_be_had_runs_it_or_is_refused_by_its_description(programs, tmp_path, monkeypatch):
     script = """
     laxity sched doctor --json > /out/doctor.json

@@ -1,12 +1,14 @@
 //! Random periodic threads as tasks of the scheduler in the kernel: what the lab runs, and how a program uses it.
 //!
-//!     kernel-tasks [seed=1] [tasks=6] [load=1500] [for=3000] [suspend=0] [section=0] [lock=0] [runaway=0] [linux=0]
+//!     kernel-tasks [seed=1] [tasks=6] [load=1500] [for=3000] [suspend=0] [section=0] [lock=0] [runaway=0] [exits=0] [linux=0]
 //!     kernel-tasks inversion=1
 //!
 //! `load` is the sum of utilizations in thousandths, `for` in ms. Of `suspend` in a hundred jobs each sleeps for a while half-way,
 //! of `section` in a hundred each executes in a non-preemptive section, and of `lock` holding a lock that all share, for 2 ms at most.
 //! With `runaway=1` there is one more task, whose job never returns: a quarter of a CPU, enforced. With `runaway=2` there is one, with
 //! `runaway=3` there are two, and so on, without a budget.
+//! With `exits=8` there are eight more at any time, each of which ends within its first job, without leaving first, and is
+//! followed by another one.
 //! With `linux=1` no thread is a task: `SCHED_FIFO` schedules them, shorter periods first; with `linux=2`, `SCHED_OTHER`. Prints
 //! a line for each task; `delay` is from a release to the start of the job.
 //!
@@ -35,6 +37,7 @@ struct Wanted {
     section: u64,
     lock: u64,
     runaway: u64,
+    exits: u64,
     linux: u64,
     inversion: u64,
 }
@@ -42,7 +45,8 @@ struct Wanted {
 impl Wanted {
     fn read() -> Result<Wanted, String> {
         let (mut seed, mut tasks, mut load, mut span) = (1, 6, 1_500, 3_000);
-        let (mut suspend, mut section, mut lock, mut runaway, mut linux, mut inversion) = (0, 0, 0, 0, 0, 0);
+        let (mut suspend, mut section, mut lock, mut runaway, mut exits) = (0, 0, 0, 0, 0);
+        let (mut linux, mut inversion) = (0, 0);
         for argument in std::env::args().skip(1) {
             let (key, value) = argument.split_once('=').ok_or_else(|| format!("{argument}: key=number is expected"))?;
             let value: u64 = value.parse().map_err(|error| format!("{argument}: {error}"))?;
@@ -55,17 +59,18 @@ impl Wanted {
                 "section" => section = value,
                 "lock" => lock = value,
                 "runaway" => runaway = value,
+                "exits" => exits = value,
                 "linux" => linux = value,
                 "inversion" => inversion = value,
                 _ => {
                     return Err(format!(
-                        "{key}: seed, tasks, load, for, suspend, section, lock, runaway, linux and inversion are known"
+                        "{key}: seed, tasks, load, for, suspend, section, lock, runaway, exits, linux and inversion are known"
                     ));
                 }
             }
         }
         let span = Nanos::from_millis(span);
-        Ok(Wanted { seed, tasks, load, span, suspend, section, lock, runaway, linux, inversion })
+        Ok(Wanted { seed, tasks, load, span, suspend, section, lock, runaway, exits, linux, inversion })
     }
 }
 
@@ -118,6 +123,34 @@ fn run_away(membership: &Membership, request: &TaskRequest, end: Instant) -> Res
     let (executed, passed) = (thread_cpu_time().0 - executed.0, end.saturating_since(begin));
     println!("runaway cpu_ms={} of={}", ms(Nanos(executed)), ms(passed));
     Ok(())
+}
+
+/// Threads that become tasks, one after another, and end within their first jobs. Returns how many.
+fn exit_as_tasks(membership: &Arc<Membership>, lane: u64, end: Instant) -> Result<u32, String> {
+    let mut random = Random::of(lane);
+    let mut count = 0;
+    while now() < end {
+        let period = Nanos::from_millis(PERIODS_MS[random.below(PERIODS_MS.len() as u64) as usize]);
+        let (name, wcet, priority) = (format!("exit{lane}"), Nanos(period.0 / 16), 100 + lane);
+        let request =
+            TaskRequest { name, period, deadline: period, wcet, budget: None, priority, cluster: None, release: None };
+        let membership = Arc::clone(membership);
+        let thread = thread::spawn(move || {
+            let mut task = membership.begin(&request).map_err(|error| error.to_string())?;
+            let job = task.next_job();
+            // A thread knows nothing of those that had its place before.
+            if job.number != 1 {
+                return Err(format!("{}: the first job has number {}", request.name, job.number));
+            }
+            execute(wcet);
+            // As if it were killed.
+            std::mem::forget(task);
+            Ok::<_, String>(())
+        });
+        thread.join().map_err(|_| "a thread panicked".to_owned())??;
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// The thread that executed last: on one CPU a thread sees here whether it was preempted by another one.
@@ -298,6 +331,10 @@ fn run(wanted: &Wanted) -> Result<(), String> {
             thread::spawn(move || run_away(&membership, &request, end))
         })
         .collect();
+    let exits: Vec<_> = (0..wanted.exits)
+        .filter_map(|lane| Some((lane, membership.clone()?)))
+        .map(|(lane, membership)| thread::spawn(move || exit_as_tasks(&membership, lane, end)))
+        .collect();
     let threads: Vec<_> = draw(wanted, start)
         .into_iter()
         .map(|drawn| {
@@ -326,6 +363,10 @@ fn run(wanted: &Wanted) -> Result<(), String> {
             tardiness_max.0 / 1_000,
             delay_max.0 / 1_000
         );
+    }
+    for thread in exits {
+        let count = thread.join().map_err(|_| "a thread panicked".to_owned())??;
+        println!("exited as tasks: {count}");
     }
     without_end.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread panicked".to_owned())?)
 }

@@ -176,28 +176,41 @@ impl Task {
 
     /// The present job is complete: suspends this thread until the next one is released and has a CPU.
     pub fn next_job(&mut self) -> Job {
+        let sleep = |until| {
+            sleep_until(until);
+            true
+        };
+        self.next_job_by(sleep).expect("it sleeps to the end")
+    }
+
+    /// As [`Task::next_job`], by a `sleep` until an instant that says whether to go on; `None`: it does not, and the task is to be
+    /// dropped. For the last half of a second before a release the scheduler keeps the thread, and nothing wakes it.
+    pub fn next_job_by(&mut self, mut sleep: impl FnMut(Instant) -> bool) -> Option<Job> {
         let is_first = self.job == 0;
         if !is_first {
             self.release = self.release.saturating_add(self.period);
             self.page.u32(self.entry.is_complete()).store(1, Ordering::Release);
         }
-        if self.is_scheduled() && self.release.saturating_since(now()) > GAP {
-            sleep_until(Instant(self.release.0.saturating_sub(EARLY.0)));
+        if self.is_scheduled()
+            && self.release.saturating_since(now()) > GAP
+            && !sleep(Instant(self.release.0.saturating_sub(EARLY.0)))
+        {
+            return None;
         }
         let mut turns = 0;
         while self.is_scheduled() && !(turns > TURNS && self.is_overdue()) {
             if let Some(job) = self.released() {
-                return job;
+                return Some(job);
             }
             // A sleep says that the job is complete, too.
-            if turns == TURNS {
-                sleep_until(self.release);
+            if turns == TURNS && !sleep(self.release) {
+                return None;
             }
             thread::yield_now();
             turns += 1;
         }
         // It may have been released at the last moment, and then it counts in the page.
-        self.released().unwrap_or_else(|| self.next_by_linux())
+        self.released().or_else(|| self.next_by_linux(sleep))
     }
 
     /// Carries out `section` without a preemption by a job of another task. Sections do not nest. One longer than 10 ms may be
@@ -272,14 +285,16 @@ impl Task {
         Some(Job { number, release: self.release, deadline, is_scheduled: self.is_scheduled() })
     }
 
-    fn next_by_linux(&mut self) -> Job {
+    fn next_by_linux(&mut self, mut sleep: impl FnMut(Instant) -> bool) -> Option<Job> {
         // If the scheduler schedules after all, it must not count on a thread that goes by another clock.
         self.is_by_linux = true;
         self.page.u32(self.entry.leaves()).store(1, Ordering::Release);
-        sleep_until(self.release);
+        if !sleep(self.release) {
+            return None;
+        }
         self.job += 1;
         let deadline = self.release.saturating_add(self.deadline);
-        Job { number: self.job, release: self.release, deadline, is_scheduled: false }
+        Some(Job { number: self.job, release: self.release, deadline, is_scheduled: false })
     }
 
     /// The thread is no task any more from the next moment on at which it has no CPU.

@@ -41,6 +41,11 @@ impl Lock {
         self.word.load(Ordering::Relaxed) & !AWAITED == task.word()
     }
 
+    /// Has `task` take it, until [`Lock::give_up`] by the same task, if it is free. Returns whether it was.
+    pub fn try_take(&self, task: &Task) -> bool {
+        self.word.compare_exchange(0, task.word(), Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
     /// As [`Task::lock`], until [`Lock::give_up`] by the same task, before its job ends: for callers that cannot have guards.
     ///
     /// Panics if `task` has it already.

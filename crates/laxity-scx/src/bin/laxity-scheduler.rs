@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use laxity_scx::kernel::{KERNEL_TYPES, Outcome, Server, functions};
+use laxity_scx::kernel::{KERNEL_TYPES, Outcome, Server, ServerError, functions};
 use laxity_scx::{Settings, probe};
 
 fn main() -> ExitCode {
@@ -58,7 +58,14 @@ fn run(settings: Option<String>) -> Result<(), String> {
     let (policy, cpus) = (settings.policy.clone(), settings.cpus.clone());
     let server = Server::start(settings, &object).map_err(|error| error.to_string())?;
     println!("scheduling by {policy} on CPUs {cpus:?}; Ctrl-C or `laxity sched stop` ends it");
-    let Outcome { tasks, completed, late, lost } = server.run(&is_requested).map_err(|error| error.to_string())?;
+    let outcome = server.run(&is_requested).map_err(|error| {
+        if let ServerError::Ended { dump, .. } = &error {
+            // The reason comes last.
+            eprint!("{dump}");
+        }
+        error.to_string()
+    });
+    let Outcome { tasks, completed, late, lost } = outcome?;
     println!("ended: {tasks} tasks, {completed} jobs, {late} of them late; Linux schedules all threads");
     match lost {
         Some((0, 1..)) => println!("the trace ends before the rest: jobs were pending when their tasks ended"),

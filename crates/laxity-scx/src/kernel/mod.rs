@@ -7,4 +7,4 @@ mod tasks;
 
 pub use functions::{KERNEL_TYPES, functions};
 pub use object::LoadError;
-pub use server::{Outcome, Server};
+pub use server::{Outcome, Server, ServerError};

@@ -125,6 +125,8 @@ pub struct Ended {
     pub reason: String,
     /// What it adds.
     pub message: String,
+    /// After an error: the CPUs and the threads that could run, as sched_ext lists them.
+    pub dump: String,
 }
 
 /// The notes that were read.
@@ -246,15 +248,24 @@ impl Kernel {
         let mut content = vec![0; PAGE];
         content[..4].copy_from_slice(&1_u32.to_ne_bytes());
         page.update(&0_u32.to_ne_bytes(), &content, MapFlags::ANY).map_err(refused("writing a control page"))?;
-        let descriptor = page.as_fd().as_raw_fd().to_ne_bytes();
-        let pages = self.map("pages")?;
-        pages.update(&number.to_ne_bytes(), &descriptor, MapFlags::ANY).map_err(refused("adding a control page"))?;
+        self.put_page(number, &page)?;
         // What ended meanwhile did not see it.
         if self.ended().is_some() {
             page.update(&0_u32.to_ne_bytes(), &vec![0; PAGE], MapFlags::ANY)
                 .map_err(refused("writing a control page"))?;
         }
         Ok(page)
+    }
+
+    /// Puts `page` into place `number`, also again. When this returns all programs have ended that ran before, on all CPUs:
+    /// Linux waits for them at each change of a map of maps.
+    ///
+    /// # Errors
+    /// If the kernel does not take it.
+    pub fn put_page(&self, number: u32, page: &MapHandle) -> Result<(), LoadError> {
+        let descriptor = page.as_fd().as_raw_fd().to_ne_bytes();
+        let pages = self.map("pages")?;
+        pages.update(&number.to_ne_bytes(), &descriptor, MapFlags::ANY).map_err(refused("adding a control page"))
     }
 
     /// Place `number` has no page any more.
@@ -275,9 +286,14 @@ impl Kernel {
         usize::try_from(cpu).ok().filter(|&cpu| cpu < CPUS_MAX)
     }
 
-    fn state(&self) -> Option<Vec<u8>> {
-        let map = self.object.maps().find(|map| map.name().to_string_lossy().ends_with("bss.state"))?;
+    /// The variables of a section of their own.
+    fn variables(&self, section: &str) -> Option<Vec<u8>> {
+        let map = self.object.maps().find(|map| map.name().to_string_lossy().ends_with(section))?;
         map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()?
+    }
+
+    fn state(&self) -> Option<Vec<u8>> {
+        self.variables("bss.state")
     }
 
     /// Notes that did not fit into their buffer.
@@ -293,7 +309,11 @@ impl Kernel {
             let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
             String::from_utf8_lossy(text).into_owned()
         };
-        (kind != 0).then(|| Ended { reason: text(&state[16..80]), message: text(&state[80..]) })
+        if kind == 0 {
+            return None;
+        }
+        let dump = text(&self.variables("bss.dump").unwrap_or_default());
+        Some(Ended { reason: text(&state[16..80]), message: text(&state[80..]), dump })
     }
 
     /// Reads what was noted so far.

@@ -49,6 +49,8 @@ pub enum ServerError {
         reason: String,
         /// What it adds.
         message: String,
+        /// After an error: the CPUs and the threads that could run, as sched_ext lists them.
+        dump: String,
     },
 }
 
@@ -129,7 +131,7 @@ impl Server {
         let outcome = self.finish()?;
         match ended {
             None => Ok(outcome),
-            Some(Ended { reason, message }) => Err(ServerError::Ended { reason, message }),
+            Some(Ended { reason, message, dump }) => Err(ServerError::Ended { reason, message, dump }),
         }
     }
 

@@ -43,8 +43,10 @@ pub struct Tasks {
     /// In a trace a number stands for one task.
     is_traced: bool,
     known: Vec<Known>,
-    /// Which task has a number: an index of `known`.
+    /// Which task has a number, or had it last: an index of `known`.
     numbers: Vec<usize>,
+    /// Numbers of tasks that are no more, and that no program in the kernel has to do with.
+    free: Vec<usize>,
     pages: BTreeMap<u32, Page>,
 }
 
@@ -63,7 +65,7 @@ pub struct Begun<'a> {
 impl Tasks {
     /// None yet.
     pub fn new(clusters: Vec<Vec<usize>>, rule: PriorityRule, is_traced: bool) -> Tasks {
-        Tasks { clusters, rule, is_traced, known: Vec::new(), numbers: Vec::new(), pages: BTreeMap::new() }
+        Tasks { clusters, rule, is_traced, known: Vec::new(), numbers: Vec::new(), free: Vec::new(), pages: BTreeMap::new() }
     }
 
     /// Makes a thread of `process`, which asks by connection `member`, a task. An error is the reason.
@@ -71,8 +73,8 @@ impl Tasks {
         self.check(process, &begin)?;
         self.refresh(kernel);
         let cluster = begin.task.cluster.unwrap_or_else(|| self.least_loaded());
-        let number = self.free_number()?;
         let page = self.page_of(kernel, member)?;
+        let number = self.free_number(kernel, page)?;
         let taken: Vec<usize> =
             self.known.iter().filter(|it| !it.is_over && it.page == page).map(|it| it.entry).collect();
         let entry = (0..ENTRIES).find(|entry| !taken.contains(entry));
@@ -147,12 +149,18 @@ impl Tasks {
         Ok(())
     }
 
-    fn free_number(&self) -> Result<usize, String> {
+    fn free_number(&mut self, kernel: &Kernel, page: u32) -> Result<usize, String> {
         if self.numbers.len() < TASKS {
             return Ok(self.numbers.len());
         }
-        let free = self.numbers.iter().position(|&task| self.known[task].is_over).filter(|_| !self.is_traced);
-        free.ok_or_else(|| match self.is_traced {
+        if self.free.is_empty() && !self.is_traced {
+            let is_over = |&number: &usize| self.known[self.numbers[number]].is_over;
+            let free: Vec<usize> = (0..TASKS).filter(is_over).collect();
+            // One that is no more may still have a program of the kernel on its way to say so.
+            kernel.put_page(page, &self.pages[&page].map).map_err(|error| error.to_string())?;
+            self.free = free;
+        }
+        self.free.pop().ok_or_else(|| match self.is_traced {
             true => format!("{TASKS} tasks began, and a trace holds no more"),
             false => format!("there are {TASKS} tasks, and the kernel's side holds no more"),
         })
