@@ -39,7 +39,7 @@ LAXITY_INLINE void release(u32 number, struct laxity_job *job)
 		entry->deadline = job->release + job->deadline;
 		entry->job = job->released;
 	}
-	note.number = job->release + job->deadline;
+	note.number = rank_of(job);
 	note.extra = job->release;
 	if (happen_here(&note, HAPPENS_RELEASE, bpf_get_smp_processor_id(), number, job))
 		FAIL("a release was refused", job->pid);
@@ -85,7 +85,7 @@ static s64 look_at(u32 number, struct look *look)
 
 	if (!job)
 		return 0;
-	due = job->waits == WAITS_RELEASE ? job->release : job->waits == WAITS_BUDGET ? job->due : exhausted_at(job);
+	due = job->waits == WAITS_RELEASE ? job->release : job->waits == WAITS_BUDGET ? job->server.from : exhausted_at(job);
 	if (due > look->now)
 		look->next = due < look->next ? due : look->next;
 	else if (job->waits == WAITS_RELEASE)

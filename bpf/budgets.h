@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Budgets of tasks: hard constant bandwidth servers. Part of scheduler.bpf.c.
+ * Budgets of tasks carried out: server.h says what they are. Part of scheduler.bpf.c.
  *
- * Policy: a job has the task's budget of CPU time at its release. If it uses that up it is suspended until its deadline, and
- * then has the budget anew and a deadline a period later (Abeni & Buttazzo, RTSS 1998, with the hard reservations of Rajkumar
- * et al., MMCN 1998; cited from memory). Under fixed priorities it keeps its level.
- * Guarantee: a task uses no more than its budget in each period, but for the time that it takes to interrupt its CPU, however
- * long its code executes. A non-preemptive section lasts no longer than the budget.
+ * A job that has used up its budget is suspended until it may use the next one. Under EDF it ranks by that one's deadline, under
+ * fixed priorities it keeps its level. Jobs of a task follow one another: a job that is released before the last one is complete
+ * has what that left. A non-preemptive section lasts no longer than the budget.
  *
  * What a thread executes is counted from `running` to `stopping`, and at each look in between.
  */
@@ -26,21 +24,23 @@ enum {
 /* Counts what the thread executed until `now`. */
 LAXITY_INLINE void charge(struct laxity_job *job, u64 now)
 {
-	u64 used;
+	u64 since = job->since;
 
-	if (!job->since)
+	if (!since || !job->server.budget)
 		return;
-	used = now > job->since ? now - job->since : 0;
-	job->left = used < job->left ? job->left - used : 0;
 	job->since = now;
+	if (now > since)
+		laxity_server_charge(&job->server, job->period, now - since, now);
 }
 
-/* The job of task `number` begins, with a whole budget and the priority of its task. */
+/* The job of task `number` begins, with its budget and the priority of its task. */
 LAXITY_INLINE void refill(u32 number, struct laxity_job *job)
 {
-	job->left = job->budget;
-	job->due = job->release + job->deadline;
-	job->urgency = setting.by_task ? job->level : job->due;
+	if (!job->server.budget)
+		job->server.due = job->release + job->deadline;
+	else if (job->release > job->idle_since)
+		laxity_server_begin(&job->server, job->period, job->release);
+	job->urgency = setting.by_task ? job->level : rank_of(job);
 	job->of = number;
 }
 
@@ -49,14 +49,32 @@ LAXITY_INLINE u64 exhausted_at(struct laxity_job *job)
 {
 	u64 since = job->since;
 
-	return job->budget && since && job->waits == WAITS_NOT ? since + job->left : ~0ull;
+	if (!job->server.budget || !since || job->waits != WAITS_NOT)
+		return ~0ull;
+	return job->server.from > since ? since : since + job->server.left;
 }
 
-/* Whether the job, whose thread has a CPU, has used up its budget. */
+/* Whether the job, whose thread has a CPU, may not use the next budget yet. */
 LAXITY_INLINE int is_exhausted(struct laxity_job *job)
 {
-	charge(job, bpf_ktime_get_ns());
-	return job->budget && !job->left && job->waits == WAITS_NOT;
+	u64 now = bpf_ktime_get_ns();
+
+	charge(job, now);
+	return job->server.budget && job->server.from > now && job->waits == WAITS_NOT;
+}
+
+/* The job of task `number`, which goes on, ranks by the deadline of its next budget if it has got that meanwhile. */
+LAXITY_INLINE void rank_anew(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job)
+{
+	if (!job->server.budget || setting.by_task || job->waits != WAITS_NOT)
+		return;
+	note->task = number;
+	urgency_of(number, job, note);
+	if (note->number == job->urgency && note->extra == job->of)
+		return;
+	job->urgency = note->number;
+	job->of = note->extra;
+	happen(note, HAPPENS_PRIORITY, cpu, number, job);
 }
 
 /* The job on `cpu` has used up its budget: it is suspended until its deadline. Its thread is to be kept. */
@@ -78,8 +96,6 @@ LAXITY_INLINE void replenish(u32 number, struct laxity_job *job)
 
 	if (__sync_val_compare_and_swap(&job->waits, WAITS_BUDGET, WAITS_NOT) != WAITS_BUDGET)
 		return;
-	job->left = job->budget;
-	job->due += job->period;
 	urgency_of(number, job, &note);
 	job->urgency = note.number;
 	job->of = note.extra;

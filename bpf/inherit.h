@@ -30,10 +30,16 @@ static s64 look_at_waiter(u32 number, struct laxity_note *most)
 	return 0;
 }
 
+/* The deadline by which its job ranks under EDF: that of the budget, if the task has one. */
+LAXITY_INLINE u64 rank_of(struct laxity_job *job)
+{
+	return job->server.budget ? job->server.due - job->period + job->deadline : job->server.due;
+}
+
 /* What task `number` has of itself: `most->number`, the smaller first, with ties by `most->extra`. */
 LAXITY_INLINE void own_urgency(u32 number, struct laxity_job *job, struct laxity_note *most)
 {
-	most->number = setting.by_task ? job->level : job->due;
+	most->number = setting.by_task ? job->level : rank_of(job);
 	most->extra = most->task = number;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "dispatch.h"
 #include "policy.h"
+#include "server.h"
 
 #define PASTE(prefix, name) prefix##name
 #define JOIN(prefix, name) PASTE(prefix, name)
@@ -42,4 +43,6 @@ u64 NATIVE(decide)(core *c) { laxity_decide(c); return laxity_announce(c); }
 u64 NATIVE(kicks)(core *c, u64 changed) { return laxity_kicks(c, changed); }
 u32 NATIVE(next)(core *c, u32 cpu) { return laxity_next(c, cpu); }
 u32 NATIVE(linked)(core *c, u32 cpu) { return laxity_cpu_at(c, cpu)->linked; }
+void NATIVE(server_begin)(struct laxity_server *s, u64 period, u64 now) { laxity_server_begin(s, period, now); }
+int NATIVE(server_charge)(struct laxity_server *s, u64 period, u64 used, u64 now) { return laxity_server_charge(s, period, used, now); }
 /* clang-format on */

@@ -71,8 +71,8 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 		job->cluster = begin->cluster;
 		job->strays = 0;
 		job->kept_since = 0;
-		job->budget = begin->budget;
-		job->left = job->since = job->due = 0;
+		job->server = (struct laxity_server){ .budget = begin->budget };
+		job->since = job->idle_since = 0;
 		job->throttled = 0;
 		job->level = begin->level;
 		job->waits_for = 0;

@@ -42,6 +42,7 @@ LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct
 		}
 		response = note->at - job->release;
 		job->completed++;
+		job->idle_since = note->at;
 		if (response > job->response_max)
 			job->response_max = response;
 		if (note->at > due) {
@@ -196,7 +197,7 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 	s32 cpu = (s32)context[0];
 	struct task_struct *before = (struct task_struct *)context[1], *task;
 	u32 cluster = setting.cluster_of[cpu & (LAXITY_CPUS - 1)], local = setting.local_of[cpu & (LAXITY_CPUS - 1)];
-	u32 number = before ? number_of(before) : LAXITY_NONE, next;
+	u32 number = before ? number_of(before) : LAXITY_NONE, next, completed;
 	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
 	struct laxity_note note = {};
 	u64 now = bpf_ktime_get_ns(), later, owes = owed(cpu, now, &later);
@@ -204,13 +205,16 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 	if (!owes)
 		others_on(cpu)->go_first_in = 0;
 	if (before && job) {
+		completed = job->completed;
 		hear(&note, cpu, before, number, job);
 		if (before->scx.flags & IS_QUEUED && job->pid) {
-			if (is_exhausted(job)) {
+			/* A job that has not run yet, as the last one is just complete, begins first: the timer is set for it. */
+			if (job->completed == completed && is_exhausted(job)) {
 				end_section(&note, cpu, number, job);
 				throttle(&note, cpu, number, job);
 				set_timer(before->pid);
 			} else {
+				rank_anew(&note, cpu, number, job);
 				attend(&note, cpu, number, job, owes);
 			}
 		}
@@ -223,7 +227,7 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 		if (happen(&note, HAPPENS_RUN, cpu, number, job) < 0)
 			FAIL("a switch was refused", before->pid);
 		before->scx.slice = job->kept_since ? SECTION_MAX : SLICE_ENDLESS;
-		if (job->budget)
+		if (job->server.budget)
 			set_timer(before->pid);
 		return 0;
 	}
@@ -258,7 +262,7 @@ SEC("struct_ops/laxity_running") int laxity_running(unsigned long long *context)
 	others_on(cpu)->go_first_in = 0;
 	if (happen(&note, HAPPENS_RUN, cpu, number, job) < 0)
 		FAIL("a switch was refused", task->pid);
-	if (job->budget) {
+	if (job->server.budget) {
 		job->cpu = cpu;
 		job->since = note.at;
 		set_timer(task->pid);

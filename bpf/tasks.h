@@ -8,6 +8,7 @@
 
 #include "happen.h"
 #include "sched_ext.h"
+#include "server.h"
 
 /* Processes that have tasks, and tasks of each. */
 #define LAXITY_PAGES 64
@@ -40,13 +41,12 @@ struct laxity_job {
 	u16 strays;
 	/* It keeps a CPU that another job should have, since then, because it is in a non-preemptive section; 0: it does not. */
 	u64 kept_since;
-	/* CPU time that a job has, and what is left of it; 0: as much as it likes. See budgets.h. */
-	u64 budget;
-	u64 left;
+	/* Of a task without a budget only `due` means something: the absolute deadline. See budgets.h. */
+	struct laxity_server server;
 	/* It executes, and is charged up to here; 0: it has no CPU. */
 	u64 since;
-	/* Its absolute deadline, postponed by a period with each further budget. */
-	u64 due;
+	/* When the last job was complete. */
+	u64 idle_since;
 	/* How often a budget was used up. */
 	u32 throttled;
 	/* Where its thread runs, of all CPUs. */

@@ -71,7 +71,7 @@ def run(
     bodies: Mapping[str, Body] | None = None,
     *,
     policy: str | None = None,
-    scheduler: Literal["laxity", "fifo", "deadline", "other"] | None = None,
+    scheduler: Literal["laxity", "kernel", "fifo", "deadline", "other"] | None = None,
     duration: str | None = None,
     seed: int = 0,
     trace: bool = False,

@@ -93,7 +93,7 @@ def test_what_cannot_be_run_is_refused(pair):
     assert raised.value.result is None
     with pytest.raises(laxity.RunError, match=r'task "fast": .* is no function, but 5'):
         laxity.run(pair, {"fast": 5}, scheduler="other")
-    with pytest.raises(ValueError, match="write laxity, fifo, deadline or other"):
+    with pytest.raises(ValueError, match="write laxity, kernel, fifo, deadline or other"):
         laxity.run(pair, scheduler="idle")
     with pytest.raises(ValueError, match='warm: "slow" has no body'):
         laxity.run(pair, {"fast": print}, warm=["slow"])

@@ -179,11 +179,11 @@ def test_tasks_that_are_killed_leave_their_cpus_to_others(programs, tmp_path):
 
 @pytest.mark.parametrize("policy", ["G-EDF", "P-FP"])
 def test_threads_that_end_as_tasks_leave_nothing_behind(programs, tmp_path, policy):
-    # Without leaving first, as if they were killed. More than there are numbers, so that these are used again, and places in
-    # the page of the process. A thread that is lost on its way out ends the scheduler half a minute later.
+    # Without leaving first, as if they were killed. More than there are numbers, so that these are used again, and so
+    # are places in the page of the process. A thread that is lost on its way out has the kernel end the scheduler.
     script = f"""
     start --policy {policy} --others 2ms/50ms
-    kernel-tasks seed=5 tasks=6 load=1100 for=15000 exits=8 || exit 1
+    kernel-tasks seed=5 tasks=6 load=1400 for=20000 exits=8 || exit 1
     laxity sched status
     laxity sched stop || exit 2
     ended
@@ -323,3 +323,98 @@ def test_programs_in_c_are_tasks_that_share_a_lock(programs, tmp_path):
     assert "fast: 50 jobs, 50 by Laxity" in said
     assert "slow: 5 jobs, 5 by Laxity" in said
     assert judged(tmp_path / "out" / "trace.lxt")["follows G-EDF/CEm"] == "yes"
+
+
+def completions(trace: Path) -> dict[tuple[str, int], int]:
+    """When each job of a trace completed, in ns after the first release."""
+    command = [LAXITY, "trace", trace, "export", "--table", "events", "--format", "json", "-o", "-"]
+    events = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    start = next(event["at_ns"] for event in events if event["event"] == "release")
+    done = (event for event in events if event["event"] == "complete")
+    return {(event["task_name"], event["job"]): event["at_ns"] - start for event in done}
+
+
+WORKLOAD = """
+laxity = 1
+name = "in-kernel"
+[platform]
+cpus = 1
+[scheduler]
+policy = "G-EDF"
+[[resource]]
+name = "map"
+protocol = "priority-inheritance"
+[[task]]
+name = "control"
+period = "10 ms"
+body = [{ cpu = "1 ms" }, { critical = "map", body = [{ cpu = "500 us" }] }, { nonpreemptive = "300 us" }]
+[[task]]
+name = "camera"
+period = "40 ms"
+phase = "3 ms"
+body = [{ cpu = "4 ms" }, { suspend = "5 ms" }, { cpu = "3 ms" }]
+[[task]]
+name = "planner"
+period = "100 ms"
+body = [{ cpu = "17 ms" }, { critical = "map", body = [{ cpu = "4 ms" }] }, { cpu = "9 ms" }]
+[[task]]
+name = "greedy"
+period = "50 ms"
+wcet = "20 ms"
+actual = "18 ms"
+budget = "10 ms"
+"""
+
+
+def test_a_workload_runs_under_the_scheduler_in_the_kernel(programs, tmp_path):
+    script = f"""
+    cat > /out/workload.toml <<'END'
+{WORKLOAD}
+END
+    laxity run /out/workload.toml --scheduler kernel 2> /out/none.txt && exit 1
+    start --policy P-RM
+    laxity run /out/workload.toml --scheduler kernel 2> /out/other.txt && exit 2
+    laxity sched stop || exit 3
+    ended
+    start --policy G-EDF --trace /out/kernel.lxt
+    laxity run /out/workload.toml --for 2s --trace /out/run.lxt --json > /out/run.json || exit 4
+    laxity sched stop || exit 5
+    ended
+    start --policy G-EDF
+    laxity run /out/workload.toml --for 60s > /out/stopped.txt 2>&1 & run=$!
+    until laxity sched status | grep -q greedy; do kill -0 $run || exit 6; sleep 0.2; done
+    kill -INT $run
+    wait $run
+    echo "interrupted $?"
+    laxity run /out/workload.toml --for 3s > /out/ended.txt 2>&1 & run=$!
+    until laxity sched status | grep -q greedy; do kill -0 $run || exit 7; sleep 0.2; done
+    sleep 1
+    kill -KILL $loader
+    wait $run || exit 8
+    ended
+    """
+    out = tmp_path / "out"
+    said = lab(programs, out, script, smp=1)
+    assert "is not in the kernel" in (out / "none.txt").read_text()
+    other = (out / "other.txt").read_text()
+    assert "laxity sched start --policy G-EDF --cpus 0`" in other, other
+    assert "interrupted 130" in said, said
+    assert "Linux scheduled" in (out / "ended.txt").read_text()
+    # The kernel's own trace follows the policy, and knows the jobs of the run.
+    assert judged(out / "kernel.lxt")["follows G-EDF/CEm"] == "yes"
+    run = json.loads((out / "run.json").read_text())
+    assert {task["name"]: task["released"] for task in run["tasks"]} == {
+        "control": 200,
+        "camera": 50,
+        "planner": 20,
+        "greedy": 40,
+    }
+    # Each job completes as late as when it is simulated, but for what the kernel and the emulated machine take.
+    simulate = [LAXITY, "simulate", out / "workload.toml", "--for", "2s", "--trace", out / "simulated.lxt", "--quiet"]
+    subprocess.run(simulate, check=True)
+    simulated, live, kernel = (completions(out / f"{name}.lxt") for name in ["simulated", "run", "kernel"])
+    assert len(live) == len(kernel) == 200 + 50 + 20 + 40
+    assert len(simulated) > 200 + 50 + 20 + 20
+    later_us = {job: (live[job] - at) / 1_000 for job, at in simulated.items()}
+    assert max(map(abs, later_us.values())) < 1_000, later_us
+    assert judged(out / "run.lxt")

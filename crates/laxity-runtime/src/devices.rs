@@ -13,7 +13,6 @@ use std::thread::{Builder, JoinHandle};
 
 use laxity_model::{CpuId, Instant, Nanos};
 use laxity_sched::System;
-use laxity_sys::pi_lock::PiLock;
 use laxity_sys::scheduling;
 
 use crate::jobs::Jobs;
@@ -118,8 +117,7 @@ fn bottom_halves(
         trigger: Trigger::Calls(calls),
         stop: Arc::clone(stop),
     };
-    let no_locks: Arc<[PiLock]> = Arc::new([]);
-    let make = move || Jobs::new(task, None, log, no_locks, own_stop, system.as_ref(), None);
+    let make = move || Jobs::new(task, None, log, Arc::default(), own_stop, system.as_ref(), None);
     worker.start(make).map_err(|error| error.to_string())
 }
 

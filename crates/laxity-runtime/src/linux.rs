@@ -9,6 +9,7 @@ use laxity_model::{PriorityRule, Scheduler, Task};
 use laxity_trace::LinuxClass;
 
 use crate::attributes::Attributes;
+use crate::kernel::Unfit;
 
 /// The highest priority of a thread of a task, which non-preemptive sections have; below what Linux itself needs.
 pub(crate) const PRIORITY_MAX: u8 = 98;
@@ -18,6 +19,8 @@ pub(crate) const PRIORITY_MAX: u8 = 98;
 pub enum LinuxScheduler {
     /// Laxity's scheduler in user space, upon `SCHED_FIFO`: the policies that are simulated.
     Laxity,
+    /// Laxity's scheduler in the kernel, if it is loaded.
+    Kernel,
     /// `SCHED_FIFO`: fixed priorities.
     Fifo,
     /// `SCHED_DEADLINE`: earliest deadline first, each task with its worst case as budget.
@@ -28,23 +31,30 @@ pub enum LinuxScheduler {
 
 impl LinuxScheduler {
     /// All, the strongest first.
-    pub const ALL: [LinuxScheduler; 4] =
-        [LinuxScheduler::Laxity, LinuxScheduler::Fifo, LinuxScheduler::Deadline, LinuxScheduler::Other];
+    pub const ALL: [LinuxScheduler; 5] = [
+        LinuxScheduler::Laxity,
+        LinuxScheduler::Kernel,
+        LinuxScheduler::Fifo,
+        LinuxScheduler::Deadline,
+        LinuxScheduler::Other,
+    ];
 
     /// The name on command lines.
     pub const fn name(self) -> &'static str {
         match self {
             LinuxScheduler::Laxity => "laxity",
+            LinuxScheduler::Kernel => "kernel",
             LinuxScheduler::Fifo => "fifo",
             LinuxScheduler::Deadline => "deadline",
             LinuxScheduler::Other => "other",
         }
     }
 
-    /// The class of Linux that decides; none where Laxity's scheduler does.
+    /// The class of Linux that decides; none where Laxity's scheduler in user space does.
     pub const fn class(self) -> Option<LinuxClass> {
         match self {
             LinuxScheduler::Laxity => None,
+            LinuxScheduler::Kernel => Some(LinuxClass::Kernel),
             LinuxScheduler::Fifo => Some(LinuxClass::Fifo),
             LinuxScheduler::Deadline => Some(LinuxClass::Deadline),
             LinuxScheduler::Other => Some(LinuxClass::Other),
@@ -57,7 +67,7 @@ impl FromStr for LinuxScheduler {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = LinuxScheduler::ALL.into_iter().find(|scheduler| scheduler.name() == text);
-        found.ok_or_else(|| format!("{text:?} is none; write laxity, fifo, deadline or other"))
+        found.ok_or_else(|| format!("{text:?} is none; write laxity, kernel, fifo, deadline or other"))
     }
 }
 
@@ -65,6 +75,7 @@ impl fmt::Display for LinuxScheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             LinuxScheduler::Laxity => "Laxity's scheduler, upon SCHED_FIFO",
+            LinuxScheduler::Kernel => "Laxity's scheduler in the kernel",
             LinuxScheduler::Fifo => "SCHED_FIFO",
             LinuxScheduler::Deadline => "SCHED_DEADLINE",
             LinuxScheduler::Other => "SCHED_OTHER",
@@ -129,13 +140,15 @@ pub(crate) fn priority(rank: u32, count: usize) -> u8 {
 }
 
 /// The class for `scheduler`, as `wanted` or the strongest that there is, and what to say about the choice; `reserved` is
-/// what each of the `tasks` would have under `SCHED_DEADLINE`.
+/// what each of the `tasks` would have under `SCHED_DEADLINE`, and `in_kernel` says whether the scheduler in the kernel can.
+/// One that is loaded and can is taken, unless a class of Linux is wanted: it was loaded for that.
 ///
 /// # Errors
 /// If what is wanted cannot be.
 pub(crate) fn choose(
     scheduler: &Scheduler,
     wanted: Option<LinuxScheduler>,
+    in_kernel: impl FnOnce() -> Result<(), Unfit>,
     tasks: &[Task],
     reserved: &[Attributes],
     uses_all: bool,
@@ -155,8 +168,23 @@ pub(crate) fn choose(
         PriorityRule::Fair => unreachable!("it was answered above"),
     };
     let (probe, ours) = (Attributes::fifo(1), Attributes::fifo(laxity_sched::BASE_PRIORITY + 2));
+    let unused = match wanted {
+        Some(LinuxScheduler::Kernel) => {
+            return match in_kernel() {
+                Ok(()) => Ok((LinuxScheduler::Kernel, None)),
+                Err(unfit) => Err(unfit.reason().to_owned()),
+            };
+        }
+        None | Some(LinuxScheduler::Laxity) => match in_kernel() {
+            Ok(()) => return Ok((LinuxScheduler::Kernel, None)),
+            Err(Unfit::NotLoaded(_)) => None,
+            Err(Unfit::Other(reason)) => Some(format!("the scheduler in the kernel is not used: {reason}")),
+        },
+        Some(_) => None,
+    };
     match wanted {
-        Some(LinuxScheduler::Laxity) => try_out(ours).map(|()| (LinuxScheduler::Laxity, None)),
+        Some(LinuxScheduler::Laxity) => try_out(ours).map(|()| (LinuxScheduler::Laxity, unused)),
+        Some(LinuxScheduler::Kernel) => unreachable!("it was answered above"),
         Some(LinuxScheduler::Fifo) if is_edf => Err(format!(
             "SCHED_FIFO has fixed priorities and {scheduler} has none; take --scheduler deadline, or a policy with fixed \
              priorities, as in --policy G-RM"
@@ -170,7 +198,10 @@ pub(crate) fn choose(
             None => Ok((LinuxScheduler::Deadline, None)),
         },
         Some(LinuxScheduler::Other) => Ok((LinuxScheduler::Other, None)),
-        None => Ok(strongest(is_edf, deadline_obstacle(tasks, uses_all), reserved, [probe, ours])),
+        None => {
+            let (chosen, note) = strongest(is_edf, deadline_obstacle(tasks, uses_all), reserved, [probe, ours]);
+            Ok((chosen, note.or(unused)))
+        }
     }
 }
 
@@ -219,6 +250,24 @@ mod tests {
 
     use super::*;
 
+    fn none_loaded() -> Result<(), Unfit> {
+        Err(Unfit::NotLoaded("none is loaded".to_owned()))
+    }
+
+    #[test]
+    fn the_scheduler_in_the_kernel_is_taken_if_it_can_and_no_class_of_linux_is_wanted() {
+        let edf = Scheduler::GLOBAL_EDF;
+        let with = |wanted, in_kernel: Result<(), Unfit>| choose(&edf, wanted, || in_kernel, &[], &[], true);
+        for wanted in [None, Some(LinuxScheduler::Laxity), Some(LinuxScheduler::Kernel)] {
+            assert_eq!(with(wanted, Ok(())), Ok((LinuxScheduler::Kernel, None)));
+        }
+        assert_eq!(with(Some(LinuxScheduler::Other), Ok(())), Ok((LinuxScheduler::Other, None)));
+        assert_eq!(with(Some(LinuxScheduler::Kernel), none_loaded()), Err("none is loaded".to_owned()));
+        let other = Unfit::Other("it has P-RM".to_owned());
+        let (chosen, note) = with(None, Err(other)).expect("there is always one");
+        assert!(chosen != LinuxScheduler::Kernel && note.is_some(), "{note:?}");
+    }
+
     #[test]
     fn ranks_become_priorities_from_one_up_and_the_last_share_one() {
         assert_eq!([0, 1, 2].map(|rank| priority(rank, 3)), [3, 2, 1]);
@@ -230,14 +279,16 @@ mod tests {
         let tasks = [Task::periodic("t", Nanos::from_millis(1), Nanos::from_millis(10))];
         let reserved = [Attributes::deadline(&tasks[0], 0)];
         let edf = Scheduler::GLOBAL_EDF;
-        let error = choose(&edf, Some(LinuxScheduler::Fifo), &tasks, &reserved, true).expect_err("EDF");
+        let error = choose(&edf, Some(LinuxScheduler::Fifo), none_loaded, &tasks, &reserved, true).expect_err("EDF");
         assert!(error.contains("--scheduler deadline"), "{error}");
-        let error = choose(&edf, Some(LinuxScheduler::Deadline), &tasks, &reserved, false).expect_err("a cluster");
+        let error =
+            choose(&edf, Some(LinuxScheduler::Deadline), none_loaded, &tasks, &reserved, false).expect_err("a cluster");
         assert!(error.contains("EPERM, 1"), "{error}");
         let late = [Task { deadline: Nanos::from_millis(20), ..tasks[0].clone() }];
-        let error = choose(&edf, Some(LinuxScheduler::Deadline), &late, &reserved, true).expect_err("a late deadline");
+        let error = choose(&edf, Some(LinuxScheduler::Deadline), none_loaded, &late, &reserved, true)
+            .expect_err("a late deadline");
         assert!(error.contains("20 ms exceeds period 10 ms"), "{error}");
-        let (chosen, why) = choose(&edf, None, &tasks, &reserved, false).expect("there is always one");
+        let (chosen, why) = choose(&edf, None, none_loaded, &tasks, &reserved, false).expect("there is always one");
         match chosen {
             LinuxScheduler::Laxity => assert_eq!(why, None, "it has clusters"),
             _ => assert!(chosen == LinuxScheduler::Other && why.is_some_and(|why| why.contains("cpuset"))),
@@ -247,7 +298,7 @@ mod tests {
     #[test]
     fn the_fair_class_is_what_linux_calls_other() {
         let fair: Scheduler = "SCHED_OTHER".parse().expect("a scheduler");
-        let chosen = |wanted| choose(&fair, wanted, &[], &[], true);
+        let chosen = |wanted| choose(&fair, wanted, none_loaded, &[], &[], true);
         assert_eq!(chosen(None), Ok((LinuxScheduler::Other, None)), "there is nothing weaker about it");
         assert_eq!(chosen(Some(LinuxScheduler::Other)), Ok((LinuxScheduler::Other, None)));
         let error = chosen(Some(LinuxScheduler::Fifo)).expect_err("another class");

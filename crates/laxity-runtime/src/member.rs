@@ -197,6 +197,7 @@ impl Orders {
             handles: None,
             deadline: scheduled.as_ref().map_or(Nanos::ZERO, |(_, it)| it.deadline),
             scheduled,
+            in_kernel: None,
             run: None,
             code: None,
             edges: CodeEdges::default(),

@@ -1,8 +1,9 @@
 //! Refuses workloads that cannot be run live.
 
 use laxity_model::{
-    GpuArbitration, InterruptHandling, MigrationPath, ResourceProtocol, Step, Task, TaskServer, Workload,
+    Arrival, GpuArbitration, InterruptHandling, MigrationPath, ResourceProtocol, Step, Task, TaskServer, Workload,
 };
+use laxity_scx::layout::ENTRIES;
 use thiserror::Error;
 
 /// A workload cannot be run live; each reason names the thing.
@@ -72,6 +73,55 @@ pub(crate) fn beyond_linux(workload: &Workload, tasks: &[Task]) -> Vec<String> {
     }
     if bodies(workload).any(|body| body.iter().any(uses_gpu)) {
         shared_gpus(workload, &mut reasons);
+    }
+    reasons
+}
+
+/// Features of `workload`, whose nodes of graphs are among `tasks`, that the scheduler in the kernel does not have.
+pub(crate) fn beyond_kernel(workload: &Workload, tasks: &[Task]) -> Vec<String> {
+    const WAY_OUT: &str = "take another --scheduler";
+    let mut reasons = Vec::new();
+    reasons.extend(workload.graphs.iter().map(|graph| {
+        format!(
+            "graph \"{}\": its nodes wait for tokens, and the scheduler in the kernel releases jobs by time alone; {WAY_OUT}",
+            graph.name
+        )
+    }));
+    for task in tasks {
+        let is_sporadic = matches!(task.arrival, Arrival::Sporadic { .. });
+        if is_sporadic || !task.jitter.is_zero() {
+            let what = if is_sporadic { "sporadic arrivals" } else { "release jitter" };
+            reasons.push(format!(
+                "task \"{}\": {what}, and the scheduler in the kernel releases jobs once a period; {WAY_OUT}",
+                task.name
+            ));
+        }
+        let longest = task.period.min(task.deadline);
+        if task.wcet() > longest {
+            reasons.push(format!(
+                "task \"{}\": wcet {} exceeds {longest}, the lesser of its period and its deadline, which the scheduler in \
+                 the kernel does not take; {WAY_OUT}",
+                task.name,
+                task.wcet()
+            ));
+        }
+    }
+    if tasks.len() > ENTRIES {
+        reasons.push(format!(
+            "{} tasks, and a process has at most {ENTRIES} of the scheduler in the kernel; {WAY_OUT}",
+            tasks.len()
+        ));
+    }
+    if bodies(workload).any(|body| body.iter().any(uses_gpu)) {
+        reasons.push(format!("GPUs: their holders do not inherit in the kernel yet; {WAY_OUT}"));
+    }
+    if !workload.platform.devices.is_empty() {
+        reasons.push(format!(
+            "devices: the scheduler in the kernel does not schedule threads of interrupts yet; {WAY_OUT}"
+        ));
+    }
+    if workload.gpu_management.bandwidth_lock.is_some() {
+        reasons.push(format!("`bandwidth_lock`: its holders do not inherit in the kernel yet; {WAY_OUT}"));
     }
     reasons
 }

@@ -18,6 +18,7 @@ use crate::collector::Collector;
 use crate::devices::{Devices, Timers};
 use crate::gpus::{Gpus, Share};
 use crate::jobs::Jobs;
+use crate::kernel::{self, InKernel};
 use crate::linux::LinuxScheduler;
 use crate::log::{self, Reader, Writer};
 use crate::outside::{Insiders, Outside};
@@ -25,6 +26,7 @@ use crate::plan::{self, BestEffortTask, Ending, LivePlan, TaskPlan};
 use crate::processes::{ProcessOptions, Processes};
 use crate::regulation;
 use crate::run_names;
+use crate::shared::Shared;
 use crate::stolen::Watchers;
 use crate::stop::StopSignal;
 use crate::worker::{self, Started, Worker};
@@ -44,6 +46,7 @@ pub struct Run {
     end: Instant,
     ending: Ending,
     stop: Arc<StopSignal>,
+    shared: Arc<Shared>,
     workers: Workers,
     /// The threads of best-effort tasks, which end with the run.
     best_effort: Vec<Started>,
@@ -125,7 +128,7 @@ impl Run {
         let stop = Arc::new(StopSignal::of_graphs(graphs));
         // Before there is anything that would have to end.
         let mut outside = options.watches_threads.then(|| Outside::open(&plan.placement.linux)).transpose()?;
-        let Parts { workers, best_effort, regulator, timers, seen: of_timers, mut readers, gpus, streams } =
+        let Parts { shared, workers, best_effort, regulator, timers, seen: of_timers, mut readers, gpus, streams } =
             match options.processes {
                 None => start_threads(plan, graphs, &stop)?,
                 Some(options) => {
@@ -133,6 +136,7 @@ impl Run {
                     let (processes, readers) = Processes::start(plan, graphs, options, system)?;
                     let streams = vec![Vec::new(); plan.tasks.len()];
                     Parts {
+                        shared: Arc::default(),
                         workers: Workers::Processes(processes),
                         best_effort: Vec::new(),
                         regulator: None,
@@ -155,7 +159,8 @@ impl Run {
         // After the stacks of all threads are there.
         let not_locked = |error| format!("memory is not locked: {error}; a page fault may delay a job (`ulimit -l`)");
         let note = if options.locks_memory { memory::lock_all().map_err(not_locked).err() } else { None };
-        let start = clock::now().saturating_add(LEAD);
+        let lead = if plan.is_in_kernel() { kernel::lead(plan.tasks.len()) } else { LEAD };
+        let start = clock::now().saturating_add(lead);
         if let Some(outside) = &mut outside {
             outside.insiders = insiders(&workers, &best_effort, &gpus);
             outside.insiders.threads.extend(timers.numbers());
@@ -169,6 +174,7 @@ impl Run {
             end: start.saturating_add(plan.duration),
             ending: plan.ending,
             stop,
+            shared,
             workers,
             best_effort,
             regulator,
@@ -247,11 +253,12 @@ impl Run {
         }
     }
 
-    /// Notes to the user on what happened until now and no trace has: periods in which no CPU could be throttled, and lost records of
-    /// Linux.
+    /// Notes to the user on what happened until now and no trace has: periods in which no CPU could be throttled, lost records of
+    /// Linux, and the end of the scheduler in the kernel.
     pub fn remarks(&self) -> Vec<String> {
         let regulation = self.regulator.iter().flat_map(|regulator| regulation::remarks(&regulator.reports()));
-        regulation.chain(self.collector.outside.as_ref().and_then(Outside::remark)).collect()
+        let outside = self.collector.outside.as_ref().and_then(Outside::remark);
+        regulation.chain(outside).chain(self.shared.kernel.as_ref().and_then(InKernel::remark)).collect()
     }
 
     /// Whether a node was lost for good, and its graph therefore ended.
@@ -339,6 +346,7 @@ fn insiders(workers: &Workers, best_effort: &[Started], gpus: &Gpus) -> Insiders
 
 /// What a run consists of.
 struct Parts {
+    shared: Arc<Shared>,
     workers: Workers,
     best_effort: Vec<Started>,
     regulator: Option<Regulator>,
@@ -353,7 +361,8 @@ struct Parts {
 }
 
 fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> Result<Parts, String> {
-    let resources: Arc<[PiLock]> = (0..plan.resources).map(|_| PiLock::default()).collect();
+    let kernel = plan.is_in_kernel().then(|| InKernel::join(plan.resources)).transpose()?;
+    let shared = Arc::new(Shared { resources: (0..plan.resources).map(|_| PiLock::default()).collect(), kernel });
     let (mut writers, readers): (Vec<_>, Vec<_>) = (0..plan.logs()).map(|_| log::log()).unzip();
     let regulated = plan.protection.as_ref().map_or(0, |protection| protection.cpus.len());
     let of_regulators = writers.split_off(writers.len() - regulated);
@@ -375,7 +384,7 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
         // were started end, as they are never told to begin.
         let watch = task.code.as_ref().map(|_| Arc::new(Watch::new(&task.name)));
         watches.list.extend(watch.clone());
-        threads.push(start_thread(task, graphs, share, log, &resources, stop, system.as_ref(), watch)?);
+        threads.push(start_thread(task, graphs, share, log, &shared, stop, system.as_ref(), watch)?);
     }
     let devices = Devices::start(plan, of_devices, system.as_ref(), stop)?;
     threads.extend(devices.threads);
@@ -393,7 +402,7 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
     let regulator = regulator.transpose()?;
     let (timers, seen) = (devices.timers, devices.readers);
     let workers = Workers::Threads(threads, watches);
-    Ok(Parts { workers, best_effort, regulator, timers, seen, readers, gpus, streams })
+    Ok(Parts { shared, workers, best_effort, regulator, timers, seen, readers, gpus, streams })
 }
 
 /// Starts the thread of a best-effort task, and waits until its memory is there. Answers its number in Linux, too.
@@ -433,19 +442,19 @@ fn start_thread(
     graphs: &[Graph],
     share: Option<(Arc<LivePlan>, Share)>,
     log: Writer,
-    resources: &Arc<[PiLock]>,
+    shared: &Arc<Shared>,
     stop: &Arc<StopSignal>,
     system: Option<&System>,
     watch: Option<Arc<Watch>>,
 ) -> Result<Started, String> {
     let system = system.cloned();
-    let (plan, resources, stop) = (task.clone(), Arc::clone(resources), Arc::clone(stop));
+    let (plan, shared, stop) = (task.clone(), Arc::clone(shared), Arc::clone(stop));
     let worker = worker(task, graphs, Arc::clone(&stop));
     let crashed = watch.clone();
     let crashed = move || crashed.as_ref().and_then(|watch| watch.crashed());
     let make = move || {
         let gpus = share.as_ref().map(|(plan, share)| (&**plan, share));
-        Jobs::new(plan, gpus, log, resources, stop, system.as_ref(), watch)
+        Jobs::new(plan, gpus, log, shared, stop, system.as_ref(), watch)
     };
     worker.start_watched(make, crashed).map_err(|error| format!("task \"{}\": {error}", task.name))
 }

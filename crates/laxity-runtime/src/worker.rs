@@ -38,6 +38,15 @@ pub trait Body {
     /// Why the worker ends with this job.
     fn execute(&mut self, job: Job<'_>) -> Result<(), Interrupted<Self::Error>>;
 
+    /// Waits for a job that a timer releases at `release`. Answers whether there is to be one, rather than the end of the
+    /// worker.
+    ///
+    /// # Errors
+    /// Why the worker ends.
+    fn await_release(&mut self, release: Instant, stop: &StopSignal) -> Result<bool, Self::Error> {
+        Ok(stop.suspend_until(release))
+    }
+
     /// A job of `node` is complete.
     ///
     /// # Errors
@@ -281,7 +290,7 @@ fn execute_timed<B: Body>(
     stop: &StopSignal,
 ) -> Result<(), Interrupted<B::Error>> {
     for Release { index, at, deadline } in releases {
-        if !stop.suspend_until(after(start, at)) {
+        if !body.await_release(after(start, at), stop)? {
             return Err(Interrupted::Stopped);
         }
         body.execute(Job::Timer { index, deadline: after(start, deadline) })?;

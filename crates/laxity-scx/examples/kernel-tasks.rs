@@ -136,11 +136,15 @@ fn exit_as_tasks(membership: &Arc<Membership>, lane: u64, end: Instant) -> Resul
             TaskRequest { name, period, deadline: period, wcet, budget: None, priority, cluster: None, release: None };
         let membership = Arc::clone(membership);
         let thread = thread::spawn(move || {
+            let asked = now();
             let mut task = membership.begin(&request).map_err(|error| error.to_string())?;
             let job = task.next_job();
-            // A thread knows nothing of those that had its place before.
-            if job.number != 1 {
-                return Err(format!("{}: the first job has number {}", request.name, job.number));
+            // A thread is told nothing of jobs of the one that had its place before.
+            if job.number != 1 || job.release < asked {
+                return Err(format!(
+                    "{}: its first job is another task's: {job:?}, asked for at {asked:?}",
+                    request.name
+                ));
             }
             execute(wcet);
             // As if it were killed.

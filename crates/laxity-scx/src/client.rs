@@ -52,17 +52,45 @@ impl Membership {
         Ok(Membership { connection, page: Mutex::new(None) })
     }
 
+    /// Has the scheduler do what takes long before the first task can begin: Linux waits until all programs have ended that do
+    /// not know this process (a grace period of RCU, up to tens of milliseconds). [`Membership::begin`] does it otherwise.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] with the scheduler's reason.
+    pub fn prepare(&self) -> Result<(), ClientError> {
+        let mut page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.ask(&Request::Prepare, &mut page)? {
+            Answer::Prepared => Ok(()),
+            _ => Err(ClientError::Refused("an answer to another question".to_owned())),
+        }
+    }
+
     /// The calling thread is a task from now on. It waits for its first job with [`Task::next_job`].
     ///
     /// # Errors
     /// [`ClientError::Refused`] with the scheduler's reason.
     pub fn begin(&self, task: &TaskRequest) -> Result<Task, ClientError> {
+        self.begin_then(task, || ())
+    }
+
+    /// As [`Membership::begin`]. Another thread calls `then` once the scheduler has answered: this one may not return before its
+    /// first job is released.
+    ///
+    /// # Errors
+    /// As of [`Membership::begin`].
+    pub fn begin_then(&self, task: &TaskRequest, then: impl FnOnce() + Send) -> Result<Task, ClientError> {
         let request = Request::Begin(Begin { thread: current_thread(), task: task.clone() });
         // The scheduler keeps this thread from when it is a task until its first job. So another one asks, which no other
         // task of this process has to wait for.
         let asked = thread::scope(|scope| {
-            let asking = thread::Builder::new().name("laxity-begin".to_owned());
-            let asking = asking.spawn_scoped(scope, || self.ask_to_begin(&request)).map_err(ClientError::Connection)?;
+            // Where all memory is locked, Linux clears the whole stack first.
+            let asking = thread::Builder::new().name("laxity-begin".to_owned()).stack_size(ASKING_STACK);
+            let asking = asking.spawn_scoped(scope, || {
+                let answer = self.ask_to_begin(&request);
+                then();
+                answer
+            });
+            let asking = asking.map_err(ClientError::Connection)?;
             asking.join().expect("it does not panic")
         });
         let (Answer::Begun { entry, cluster, release }, page) = asked? else {
@@ -153,6 +181,10 @@ pub struct Job {
     pub is_scheduled: bool,
 }
 
+/// So long a non-preemptive section keeps its CPU while another job should have it: as in `bpf/sections.h`.
+pub const SECTION_MAX: Nanos = Nanos::from_millis(10);
+/// Of the thread that asks: for JSON and a few calls.
+const ASKING_STACK: usize = 128 * 1024;
 /// Longer gaps are slept through: the kernel ends a scheduler that keeps a thread for half a minute.
 const GAP: Nanos = Nanos::from_millis(500);
 /// Up to so long before the release.

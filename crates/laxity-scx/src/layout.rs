@@ -121,7 +121,7 @@ pub struct JobCounters {
 
 impl JobCounters {
     /// Bytes of the structure.
-    pub const SIZE: usize = 144;
+    pub const SIZE: usize = 160;
 
     /// As the kernel wrote them; `None` if there are fewer bytes.
     pub fn read(bytes: &[u8]) -> Option<JobCounters> {
@@ -130,7 +130,7 @@ impl JobCounters {
             [(); 5].map(|()| fields.next_u64()).into_iter().collect::<Option<Vec<_>>>()?.try_into().ok()?;
         let [thread, _waits, released, completed, late] =
             [(); 5].map(|()| fields.next_u32()).into_iter().collect::<Option<Vec<_>>>()?.try_into().ok()?;
-        let throttled = Fields::of(bytes.get(112..)?).next_u32()?;
+        let throttled = Fields::of(bytes.get(128..)?).next_u32()?;
         Some(JobCounters { tardiness_max, response_max, thread, released, completed, late, throttled })
     }
 }

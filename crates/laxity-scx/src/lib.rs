@@ -22,7 +22,7 @@ pub mod protocol;
 mod settings;
 pub mod trace;
 
-pub use client::{ClientError, Job, Membership, Task};
+pub use client::{ClientError, Job, Membership, SECTION_MAX, Task};
 pub use lock::{Guard, Lock};
 pub use probe::{Check, Functions, Report, probe};
 pub use protocol::TaskRequest;

@@ -28,8 +28,8 @@ pub enum Happening {
     Release {
         /// Its release.
         release: u64,
-        /// Its absolute deadline.
-        deadline: u64,
+        /// The deadline by which it ranks under EDF: its own, or that of its task's budget.
+        rank: u64,
     },
     /// The job is complete.
     Complete,
@@ -79,7 +79,7 @@ impl Note {
         }
         let event = match kind {
             _ if is_news == 0 => None,
-            0 => Some(Happening::Release { release: extra, deadline: number }),
+            0 => Some(Happening::Release { release: extra, rank: number }),
             1 => Some(Happening::Complete),
             2 => Some(Happening::Suspend),
             3 => Some(Happening::Resume),

@@ -14,6 +14,8 @@ pub const NAME_MAX: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
+    /// It gets its control page, before its first task.
+    Prepare,
     /// A thread of it is a task from now on.
     Begin(Begin),
     /// What the scheduler does.
@@ -58,7 +60,9 @@ pub struct TaskRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The thread is a task. With the first one of a connection comes its control page.
+    /// The control page comes with this.
+    Prepared,
+    /// The thread is a task. With the first one of a connection comes its control page, if it has not come before.
     Begun {
         /// Its place in the page.
         entry: usize,

@@ -88,8 +88,9 @@ pub fn recording(
         let whole = (0..).zip(of_cluster).take_while(|(expected, note)| note.sequence == *expected).count();
         left_out += of_cluster.len() - whole;
         let (ranks, records) = (&ranks[..], &mut records);
+        let is_edf = scheduler.rule == PriorityRule::Edf;
         let (released, states) = (Vec::new(), Vec::new());
-        let mut cluster = Cluster { cpus, ranks, start: start.0, now: 0, released, states, records };
+        let mut cluster = Cluster { cpus, tasks, is_edf, ranks, start: start.0, now: 0, released, states, records };
         let taken = of_cluster[..whole].iter().take_while(|note| cluster.take(note)).count();
         left_out += whole - taken;
     }
@@ -108,6 +109,9 @@ fn cpu_id(cpu: usize) -> CpuId {
 /// The notes of one cluster, one after another.
 struct Cluster<'a> {
     cpus: &'a [usize],
+    /// All tasks.
+    tasks: &'a [RecordedTask],
+    is_edf: bool,
     /// Of all tasks; none under EDF.
     ranks: &'a [u32],
     start: u64,
@@ -135,13 +139,21 @@ impl Cluster<'_> {
         self.now = self.now.max(note.at.saturating_sub(self.start));
         let now = Instant(self.now);
         let cpu = self.cpu(note.cpu);
-        if let Some(Happening::Release { release, deadline }) = note.event {
+        if let Some(Happening::Release { release, rank }) = note.event {
             let released = self.count(note.task);
             *released += 1;
             let job = self.job(note.task);
             let due = Instant(release.saturating_sub(self.start).min(self.now));
-            let deadline = Instant(deadline.saturating_sub(self.start));
-            self.records.push(Record { at: due, event: Event::Release { job, deadline } });
+            let relative = self.tasks.get(usize::from(note.task)).map(|task| task.deadline.0);
+            let deadline = relative.map_or(rank, |relative| release.saturating_add(relative));
+            let of = job.task;
+            let [deadline_at, level] = [deadline, rank].map(|at| at.saturating_sub(self.start));
+            let deadline_at = Instant(deadline_at);
+            self.records.push(Record { at: due, event: Event::Release { job, deadline: deadline_at } });
+            if self.is_edf && rank != deadline {
+                // It goes on with the budget of the one before.
+                self.records.push(Record { at: now, event: Event::Priority { job, level, of } });
+            }
         }
         let job = self.job(note.task);
         let was = self.change(note);

@@ -27,7 +27,7 @@ impl Script {
     }
 
     fn release(&mut self, at: u64, due: u64, deadline: u64, task: u16, links: &[(u16, Option<u16>)]) {
-        let release = Happening::Release { release: START + due * MS, deadline: START + deadline * MS };
+        let release = Happening::Release { release: START + due * MS, rank: START + deadline * MS };
         self.note(at, release, 0, task, links);
     }
 }
@@ -179,12 +179,23 @@ fn a_clock_read_before_the_lock_never_has_time_go_back() {
 #[test]
 fn a_release_has_the_time_for_which_it_was_due_and_its_job_is_ready_when_that_was_handled() {
     let mut script = Script::new();
-    script.release(3, 1, 11, 0, &[(0, Some(0))]);
+    script.release(3, 1, 21, 0, &[(0, Some(0))]);
     let recording = recording(script.notes, &[vec![0]], Instant(START));
     let job = JobId { task: TaskId(0), index: 0 };
-    let release = Event::Release { job, deadline: Instant(11 * MS) };
+    let release = Event::Release { job, deadline: Instant(21 * MS) };
     assert_eq!(recording.records[0], Record { at: Instant(MS), event: release });
     assert_eq!(recording.records[1], Record { at: Instant(3 * MS), event: Event::Ready { job, cpu: CpuId(0) } });
+}
+
+#[test]
+fn a_late_job_ranks_by_the_deadline_of_the_budget_that_it_goes_on_with() {
+    let mut script = Script::new();
+    script.release(3, 1, 41, 0, &[(0, Some(0))]);
+    let recording = recording(script.notes, &[vec![0]], Instant(START));
+    let (job, of) = (JobId { task: TaskId(0), index: 0 }, TaskId(0));
+    let events: Vec<Event> = recording.records.iter().map(|record| record.event).collect();
+    let release = Event::Release { job, deadline: Instant(21 * MS) };
+    assert_eq!(events[..2], [release, Event::Priority { job, level: 41 * MS, of }]);
 }
 
 #[test]
@@ -215,7 +226,7 @@ fn bytes_that_are_no_note_are_none() {
     assert_eq!(bytes.len(), Note::SIZE);
     let note = Note::read(&bytes).expect("a note");
     assert_eq!((note.sequence, note.cluster, note.cpu, note.task), (5, 2, 1, 9));
-    assert_eq!(note.event, Some(Happening::Release { release: 20, deadline: 30 }));
+    assert_eq!(note.event, Some(Happening::Release { release: 20, rank: 30 }));
     assert_eq!(note.links, [(1, Some(9))]);
     for length in 0..56 {
         assert_eq!(Note::read(&bytes[..length]), None, "{length} bytes");

@@ -12,6 +12,8 @@ pub enum LinuxClass {
     Deadline,
     /// Fair shares: no policy of a workload.
     Other,
+    /// Laxity's scheduler in the kernel, whose links are in a trace of its own: the policy of the workload.
+    Kernel,
 }
 
 impl LinuxClass {
@@ -21,6 +23,7 @@ impl LinuxClass {
             LinuxClass::Fifo => "SCHED_FIFO",
             LinuxClass::Deadline => "SCHED_DEADLINE",
             LinuxClass::Other => "SCHED_OTHER",
+            LinuxClass::Kernel => "Laxity's scheduler in the kernel",
         }
     }
 }

@@ -3,7 +3,7 @@
 use laxity_model::{
     Invocation, Nanos, OverheadCosts, PriorityRule, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler,
 };
-use laxity_trace::{Origin, TraceHeader};
+use laxity_trace::{LinuxClass, Origin, TraceHeader};
 
 use super::{Report, chains, cpu_time, devices, memory, outside, stolen, tasks};
 use crate::quantity::{counted, short};
@@ -93,7 +93,11 @@ pub fn live_scheduler(header: &TraceHeader) -> String {
     if header.follows_scheduler() {
         return format!("{}, live", header.scheduler);
     }
-    header.linux_class.map_or("Linux".to_owned(), |class| format!("Linux, {}", class.name()))
+    match header.linux_class {
+        None => "Linux".to_owned(),
+        Some(LinuxClass::Kernel) => format!("{}, live, in the kernel", header.scheduler),
+        Some(class) => format!("Linux, {}", class.name()),
+    }
 }
 
 /// A scheduler in words.

@@ -28,7 +28,7 @@ struct Started {
 pub(super) fn load(words: &[String], folder: &Path, class: LinuxScheduler) -> Result<MakeCode, (&'static str, String)> {
     let wrong = |message| ("command", message);
     let [program, arguments @ ..] = words else { return Err(wrong("it names no program".to_owned())) };
-    if matches!(class, LinuxScheduler::Laxity | LinuxScheduler::Deadline) {
+    if matches!(class, LinuxScheduler::Laxity | LinuxScheduler::Kernel | LinuxScheduler::Deadline) {
         return Err(wrong(format!(
             "a program that is started for each job is a thread of its own, which {class} does not schedule; take \
              --scheduler fifo with fixed priorities, as in --policy P-RM, or --scheduler other, or make it a library"

@@ -22,6 +22,9 @@ pub(crate) enum JobError {
     /// Laxity's scheduler refuses.
     #[error(transparent)]
     Scheduled(#[from] laxity_sched::TaskError),
+    /// So does its scheduler in the kernel.
+    #[error(transparent)]
+    InKernel(#[from] laxity_scx::ClientError),
     /// The GPU is gone.
     #[error(transparent)]
     Gpu(#[from] GpuError),

@@ -7,6 +7,7 @@ mod bandwidth;
 mod budget;
 mod error;
 mod gpus;
+mod kernel;
 mod messages;
 mod own_code;
 mod resources;
@@ -23,16 +24,17 @@ use laxity_policy::server::Budget;
 use laxity_sched::{Supervisor, System};
 use laxity_sys::clock;
 use laxity_sys::own_code::StepKind;
-use laxity_sys::pi_lock::PiLock;
 
 pub(crate) use self::error::JobError;
 use self::gpus::Gpus;
+use self::kernel::KernelTask;
 pub(crate) use self::messages::Messages;
 use self::own_code::{Calls, Exchange};
 use crate::code::Watch;
 use crate::gpus::{Share, base};
 use crate::log::{JobStep, Writer};
 use crate::plan::{LivePlan, TaskPlan};
+use crate::shared::Shared;
 use crate::stop::StopSignal;
 use crate::work::Work;
 use crate::worker::{Body, Interrupted, Job};
@@ -41,7 +43,7 @@ use crate::worker::{Body, Interrupted, Job};
 pub(crate) struct Jobs {
     plan: TaskPlan,
     log: Writer,
-    resources: Arc<[PiLock]>,
+    shared: Arc<Shared>,
     stop: Arc<StopSignal>,
     work: Work,
     /// The user's code, where that is what jobs run.
@@ -55,6 +57,8 @@ pub(crate) struct Jobs {
     supervisor: Option<Supervisor<Writer>>,
     /// If Laxity's scheduler schedules it.
     scheduled: Option<laxity_sched::Task>,
+    /// If its scheduler in the kernel does.
+    kernel: Option<KernelTask>,
     /// If it has one.
     budget: Option<Budget>,
     /// Sections, other than of resources, that the job is in: a budget that is exhausted does not end them.
@@ -98,7 +102,7 @@ impl Jobs {
         task: TaskPlan,
         gpus: Option<(&LivePlan, &Share)>,
         log: Writer,
-        resources: Arc<[PiLock]>,
+        shared: Arc<Shared>,
         stop: Arc<StopSignal>,
         system: Option<&System>,
         watch: Option<Arc<Watch>>,
@@ -110,6 +114,7 @@ impl Jobs {
         let parameters = task.scheduled.as_ref();
         let scheduled = system.zip(parameters).map(|(system, (number, it))| scheduled::begin(system, it, *number));
         let scheduled = scheduled.transpose()?;
+        let kernel = task.in_kernel.clone().map(|(number, request)| KernelTask::new(number, request));
         let (held, priorities) = (Vec::with_capacity(task.ops.len()), Vec::with_capacity(task.ops.len()));
         // When Linux schedules it as it will: threads that inherit from it ask for that.
         let client = gpus.map(|(_, share)| share.register(&task)).transpose()?.flatten();
@@ -122,7 +127,7 @@ impl Jobs {
         Ok(Jobs {
             plan: task,
             log,
-            resources,
+            shared,
             stop,
             work,
             code,
@@ -131,6 +136,7 @@ impl Jobs {
             bandwidth,
             supervisor,
             scheduled,
+            kernel,
             budget,
             sections: 0,
             held,
@@ -252,7 +258,7 @@ impl Jobs {
     fn non_preemptive(&mut self, time: &ExecutionTime, at: usize, holding: Holding<'_>) -> Result<(), Cut> {
         let kind = StepKind::NonPreemptive;
         let priority = self.plan.raised.as_ref().map(|raised| raised.non_preemptive);
-        if priority.is_none() && self.scheduled.is_none() {
+        if priority.is_none() && self.scheduled.is_none() && self.kernel.is_none() {
             return self.use_cpu(time, at, kind, holding);
         }
         self.raise(priority)?;
@@ -268,6 +274,10 @@ impl Jobs {
 
 impl Body for Jobs {
     type Error = JobError;
+
+    fn await_release(&mut self, release: Instant, stop: &StopSignal) -> Result<bool, JobError> {
+        if self.kernel.is_some() { self.await_in_kernel(release) } else { Ok(stop.suspend_until(release)) }
+    }
 
     fn execute(&mut self, job: Job<'_>) -> Result<(), Cut> {
         match job {

@@ -24,11 +24,13 @@ impl Jobs {
     fn lock_by_linux(&mut self, lock: LockId) -> Result<ReplicaId, Cut> {
         self.note(JobStep::Request(lock));
         let ceiling = self.plan.raised.as_ref().and_then(|raised| raised.ceilings[lock.index()]);
-        let resources = Arc::clone(&self.resources);
-        let guard = &resources[lock.index()];
-        if !guard.try_lock() {
-            self.note(JobStep::Wait(lock));
-            guard.lock().map_err(|error| JobError::Resource { lock, error })?;
+        if !self.lock_in_kernel(lock)? {
+            let shared = Arc::clone(&self.shared);
+            let guard = &shared.resources[lock.index()];
+            if !guard.try_lock() {
+                self.note(JobStep::Wait(lock));
+                guard.lock().map_err(|error| JobError::Resource { lock, error })?;
+            }
         }
         self.note(JobStep::Grant(lock, ReplicaId(0)));
         self.raise(ceiling)?;
@@ -50,7 +52,9 @@ impl Jobs {
         }
         // Before it is true: no other task is granted the lock earlier.
         self.note(JobStep::Unlock(lock, replica));
-        self.resources[lock.index()].unlock().map_err(|error| JobError::Resource { lock, error })?;
+        if !self.unlock_in_kernel(lock) {
+            self.shared.resources[lock.index()].unlock().map_err(|error| JobError::Resource { lock, error })?;
+        }
         self.lower()
     }
 

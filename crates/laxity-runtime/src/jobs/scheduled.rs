@@ -3,6 +3,7 @@
 use laxity_model::{Instant, LockId, ReplicaId, TaskId};
 use laxity_sched::{Job, LockRequest, Parameters, Service, System, Task};
 
+use super::kernel::KernelTask;
 use super::{Cut, JobError, Jobs};
 use crate::log::JobStep;
 
@@ -117,6 +118,9 @@ impl Jobs {
         if let Some(task) = &self.scheduled {
             task.enter_section().map_err(JobError::from)?;
         }
+        if let Some(task) = self.kernel.as_ref().and_then(KernelTask::task) {
+            task.enter_section();
+        }
         self.note(JobStep::NonPreemptiveBegin);
         Ok(())
     }
@@ -124,6 +128,9 @@ impl Jobs {
     /// Until here.
     pub(super) fn leave_section(&mut self) -> Result<(), Cut> {
         self.note(JobStep::NonPreemptiveEnd);
+        if let Some(task) = self.kernel.as_ref().and_then(KernelTask::task) {
+            task.leave_section();
+        }
         if let Some(task) = &self.scheduled {
             let mut watch = self.log.decisions(self.index, None);
             let decision = task.leave_section_watched(&mut watch).map_err(JobError::from)?;

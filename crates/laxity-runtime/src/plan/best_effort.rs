@@ -48,6 +48,9 @@ impl BestEffort {
                 "best-effort tasks are not below the others under SCHED_OTHER: all share the CPUs fairly".to_owned(),
             );
         }
+        if linux == LinuxScheduler::Kernel && weights.iter().any(|weight| *weight != weights[0]) {
+            notes.push(format!("weights of best-effort tasks do not count beside {linux}: they take turns"));
+        }
         let tunables = &workload.best_effort_scheduler;
         let is_tuned =
             [tunables.latency, tunables.min_granularity, tunables.wakeup_granularity].iter().any(Option::is_some);

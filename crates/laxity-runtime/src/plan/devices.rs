@@ -102,5 +102,6 @@ fn bottom_halves(
         server,
         handles: Some(Handles { draws, urgency: if is_above { Urgency::Fixed } else { Urgency::Owner } }),
         scheduled: is_linked.then_some((thread, parameters)),
+        in_kernel: None,
     }
 }

@@ -8,6 +8,7 @@ use laxity_sys::scheduling;
 use super::edges::{self, CodeEdges};
 use super::{Ending, LiveGraph, LivePlan, Settled, Trigger, without_modelled_interrupts};
 use crate::attributes::Attributes;
+use crate::kernel::Unfit;
 use crate::linux::{self, LinuxScheduler};
 use crate::placement::Placement;
 use crate::refusal::{self, Refusal};
@@ -115,7 +116,9 @@ fn by_classes(placement: Placement, options: &GraphOptions) -> Settled {
 /// Why it cannot.
 fn by_laxity(compiled: &laxity_plan::Plan, placement: Placement, options: &GraphOptions) -> Result<Settled, String> {
     let scheduler = compiled.header.scheduler;
-    let (linux, _) = linux::choose(&scheduler, Some(LinuxScheduler::Laxity), &[], &[], false)?;
+    // Tokens release its nodes, and the scheduler in the kernel knows timers only.
+    let in_kernel = || Err(Unfit::NotLoaded(String::new()));
+    let (linux, _) = linux::choose(&scheduler, Some(LinuxScheduler::Laxity), in_kernel, &[], &[], false)?;
     let nodes = options.nodes.len();
     let rank = |node: usize| linux::priority(compiled.header.tasks[node].rank, nodes);
     Ok(Settled {

@@ -21,6 +21,7 @@ use laxity_plan::{GraphPlan, Op, ReleasePattern};
 use laxity_policy::graph::{LatestEdge, Releasing};
 use laxity_policy::lock;
 use laxity_sched::{Config as SystemConfig, Parameters, Rule};
+use laxity_scx::TaskRequest;
 use laxity_sys::scheduling;
 use laxity_trace::{LockInfo, LockKind, Origin, TaskInfo, TraceHeader};
 
@@ -35,6 +36,7 @@ pub(crate) use self::state::StatePlan;
 pub(crate) use self::task::{Handles, NodeId, Raised, ReleaseRule, ReleaseTimes, TaskPlan, Trigger};
 use crate::attributes::Attributes;
 use crate::jobs::Messages;
+use crate::kernel::{self, Unfit};
 use crate::linux::{self, LinuxScheduler};
 use crate::placement::Placement;
 use crate::refusal::{self, Refusal};
@@ -150,7 +152,13 @@ impl LivePlan {
         let beyond_linux = refusal::beyond_linux(workload, &models);
         let is_ours = !beyond_linux.is_empty() && scheduler.rule != PriorityRule::Fair;
         let wanted = options.linux.or(is_ours.then_some(LinuxScheduler::Laxity));
-        let (linux, note) = linux::choose(&scheduler, wanted, &models, &reserved, uses_all)?;
+        let in_kernel = || {
+            kernel::fits(&scheduler, &placement.linux_clusters())?;
+            let mut reasons = refusal::beyond_kernel(workload, &models);
+            reasons.extend(beyond_linux.iter().cloned());
+            if reasons.is_empty() { Ok(()) } else { Err(Unfit::Other(reasons.join("\n"))) }
+        };
+        let (linux, note) = linux::choose(&scheduler, wanted, in_kernel, &models, &reserved, uses_all)?;
         if linux != LinuxScheduler::Laxity && !beyond_linux.is_empty() {
             return Err(beyond_linux.join("\n"));
         }
@@ -160,12 +168,14 @@ impl LivePlan {
         let priority = |rank| (linux::priority(rank, models.len()) + above).min(linux::PRIORITY_MAX - 1);
         let priorities: Vec<u8> = ranks.map(priority).collect();
         let attributes = match linux {
-            LinuxScheduler::Laxity | LinuxScheduler::Other => vec![Attributes::Other; models.len()],
+            LinuxScheduler::Laxity | LinuxScheduler::Kernel | LinuxScheduler::Other => {
+                vec![Attributes::Other; models.len()]
+            }
             LinuxScheduler::Deadline => reserved,
             LinuxScheduler::Fifo => priorities.iter().map(|&priority| Attributes::fifo(priority)).collect(),
         };
         let is_fixed = !scheduler.rule.goes_by_deadline();
-        let is_ours = linux == LinuxScheduler::Laxity;
+        let is_ours = matches!(linux, LinuxScheduler::Laxity | LinuxScheduler::Kernel);
         let settled = Settled {
             linux,
             attributes,
@@ -209,6 +219,7 @@ impl LivePlan {
         let scheduler = compiled.header.scheduler;
         let system = system(&scheduler, linux, &placement, compiled.header.tasks.len(), &compiled.locks.configs)?;
         let is_fixed = !scheduler.rule.goes_by_deadline();
+        let is_in_kernel = linux == LinuxScheduler::Kernel;
         let task_plan = |(number, (task, ops)): (usize, (&Task, &[Op]))| {
             let draws = TaskDraws { seed, task: TaskId(first_task + number as u32) };
             TaskPlan {
@@ -233,7 +244,9 @@ impl LivePlan {
                 bandwidth: holds[number],
                 deadline: task.deadline,
                 handles: None,
-                server: compiled.tasks[number].server.as_deref().copied(),
+                // The kernel enforces the budgets of its tasks.
+                server: compiled.tasks[number].server.as_deref().copied().filter(|_| !is_in_kernel),
+                in_kernel: is_in_kernel.then(|| (number, request(task, &compiled.header.tasks[number]))),
                 scheduled: system
                     .as_ref()
                     .map(|_| (number, parameters(task, &compiled.header.tasks[number], is_fixed))),
@@ -288,6 +301,11 @@ impl LivePlan {
         self.linux
     }
 
+    /// Whether Laxity's scheduler in the kernel schedules the threads.
+    pub(crate) fn is_in_kernel(&self) -> bool {
+        self.linux == LinuxScheduler::Kernel
+    }
+
     /// How many logs a run has: those of the tasks, and then those of the threads that handle the interrupts of GPUs and of
     /// other devices, of other threads of the trace, which write nothing, of best-effort tasks, and of the regulators of CPUs.
     pub(crate) fn logs(&self) -> usize {
@@ -338,6 +356,21 @@ fn parameters(task: &Task, info: &TaskInfo, is_fixed: bool) -> Parameters {
         // As the simulator ranks it: level 0 is above all jobs.
         level: is_fixed.then(|| u64::from(info.rank) + 1),
         ..Parameters::periodic(truncated(&task.name), task.period)
+    }
+}
+
+/// What `task` is for the scheduler in the kernel.
+fn request(task: &Task, info: &TaskInfo) -> TaskRequest {
+    TaskRequest {
+        name: kernel::truncated(&task.name).to_owned(),
+        period: task.period,
+        deadline: task.deadline,
+        wcet: task.wcet(),
+        budget: task.server.map(|server| server.budget),
+        // Under priorities that are given, as the simulator ranks it.
+        priority: info.rank.into(),
+        cluster: Some(info.cluster),
+        release: None,
     }
 }
 

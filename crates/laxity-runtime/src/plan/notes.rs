@@ -1,6 +1,7 @@
 //! What is weaker live than a workload asks for.
 
-use laxity_model::{ResourceProtocol, Task, Workload};
+use laxity_model::{ResourceProtocol, Step, Task, Workload};
+use laxity_scx::SECTION_MAX;
 
 use crate::linux::LinuxScheduler;
 use crate::refusal;
@@ -34,7 +35,15 @@ pub(super) fn left_out(workload: &Workload, tasks: &[Task], linux: LinuxSchedule
     if matches!(linux, LinuxScheduler::Fifo | LinuxScheduler::Laxity) {
         return notes;
     }
-    if refusal::bodies(workload).any(|body| body.iter().any(refusal::is_non_preemptive)) {
+    if linux == LinuxScheduler::Kernel {
+        let is_long = |step: &Step| matches!(step, Step::NonPreemptive(time) if time.wcet > SECTION_MAX);
+        notes.extend(tasks.iter().filter(|task| task.body.iter().any(is_long)).map(|task| {
+            format!(
+                "task \"{}\": {linux} lets other jobs preempt a non-preemptive section after {SECTION_MAX}",
+                task.name
+            )
+        }));
+    } else if refusal::bodies(workload).any(|body| body.iter().any(refusal::is_non_preemptive)) {
         notes.push(format!("non-preemptive sections can be preempted under {linux}"));
     }
     if workload.resources.iter().any(|resource| resource.protocol == ResourceProtocol::PriorityCeiling) {

@@ -8,6 +8,7 @@ use laxity_plan::draws::{DeviceDraws, TaskDraws};
 use laxity_plan::{Op, ReleasePattern, Releases, ServerPlan};
 use laxity_policy::graph::Releasing;
 use laxity_sched::{Parameters, Urgency};
+use laxity_scx::TaskRequest;
 
 use super::{CodeEdges, Hold, LivePlan};
 use crate::attributes::Attributes;
@@ -39,6 +40,8 @@ pub(crate) struct TaskPlan {
     pub bandwidth: Option<Hold>,
     /// What it is for Laxity's scheduler, if that schedules it: its number and its parameters.
     pub scheduled: Option<(usize, Parameters)>,
+    /// The same for the scheduler in the kernel.
+    pub in_kernel: Option<(usize, TaskRequest)>,
     /// If its jobs are the bottom halves of a device.
     pub handles: Option<Handles>,
     /// Under `SCHED_FIFO` the priority of non-preemptive sections, and for each lock that of its ceiling, if it has one.

@@ -184,6 +184,13 @@ impl Server {
                     tasks: self.tasks.status(&self.kernel),
                 })
             }
+            Ok(Request::Prepare) => match self.tasks.prepare(&self.kernel, member) {
+                Ok(new) => {
+                    page = new;
+                    Answer::Prepared
+                }
+                Err(reason) => Answer::Refused(reason),
+            },
             Ok(Request::Begin(begin)) => {
                 let begun = connection.peer().map_err(|error| error.to_string());
                 match begun.and_then(|process| self.tasks.begin(&self.kernel, member, process, begin)) {

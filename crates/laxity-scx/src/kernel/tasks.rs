@@ -65,7 +65,15 @@ pub struct Begun<'a> {
 impl Tasks {
     /// None yet.
     pub fn new(clusters: Vec<Vec<usize>>, rule: PriorityRule, is_traced: bool) -> Tasks {
-        Tasks { clusters, rule, is_traced, known: Vec::new(), numbers: Vec::new(), free: Vec::new(), pages: BTreeMap::new() }
+        Tasks {
+            clusters,
+            rule,
+            is_traced,
+            known: Vec::new(),
+            numbers: Vec::new(),
+            free: Vec::new(),
+            pages: BTreeMap::new(),
+        }
     }
 
     /// Makes a thread of `process`, which asks by connection `member`, a task. An error is the reason.
@@ -108,9 +116,20 @@ impl Tasks {
         let thread = begin.thread;
         let counters = JobCounters { thread, ..JobCounters::default() };
         self.known.push(Known { begin, process, cluster, page, entry, counters, is_over: false });
+        Ok(Begun { entry, cluster, release, page: self.unsent(page) })
+    }
+
+    /// The page of connection `member`, if its process has not got it yet. An error is the reason why it has none.
+    pub fn prepare(&mut self, kernel: &Kernel, member: u64) -> Result<Option<&MapHandle>, String> {
+        let page = self.page_of(kernel, member)?;
+        Ok(self.unsent(page))
+    }
+
+    /// A page that its process has not got yet, and gets now.
+    fn unsent(&mut self, page: u32) -> Option<&MapHandle> {
         let page = self.pages.get_mut(&page).expect("it has just been found");
         let is_new = !std::mem::replace(&mut page.is_sent, true);
-        Ok(Begun { entry, cluster, release, page: is_new.then_some(&page.map) })
+        is_new.then_some(&page.map)
     }
 
     fn check(&self, process: u32, begin: &Begin) -> Result<(), String> {

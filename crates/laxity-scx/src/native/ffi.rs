@@ -52,4 +52,6 @@ functions! {
     kicks: fn(core: Memory, changed: u64) -> u64;
     next: fn(core: Memory, cpu: u32) -> u32;
     linked: fn(core: Memory, cpu: u32) -> u32;
+    server_begin: fn(server: Memory, period: u64, now: u64) -> ();
+    server_charge: fn(server: Memory, period: u64, used: u64, now: u64) -> i32;
 }

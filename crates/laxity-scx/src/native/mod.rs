@@ -4,8 +4,10 @@
 //! for the decision, as with `CpuPolicy` of laxity-policy.
 
 mod ffi;
+mod server;
 
 use ffi::Functions;
+pub use server::Server;
 
 /// The most tasks of a core, interrupt threads among them.
 pub const TASKS_MAX: u32 = 256;

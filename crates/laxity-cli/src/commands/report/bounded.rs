@@ -27,6 +27,7 @@ pub fn unbounded(proven: &TraceHeader, seen: &TraceHeader) -> Option<String> {
         None => Some("its trace does not say what scheduled it".to_owned()),
         Some(LinuxClass::Fifo) if rule != PriorityRule::Fair && !rule.goes_by_deadline() => None,
         Some(LinuxClass::Deadline) if rule == PriorityRule::Edf => None,
+        Some(LinuxClass::Kernel) if rule != PriorityRule::Fair => None,
         Some(class) => Some(format!("{} does not schedule by {}", class.name(), proven.scheduler)),
     }
 }
@@ -52,6 +53,9 @@ mod tests {
             holds(&rm, live("P-RM", Some(LinuxClass::Fifo))) && !holds(&edf, live("G-EDF", Some(LinuxClass::Fifo)))
         );
         assert!(holds(&edf, live("G-EDF", Some(LinuxClass::Deadline))) && !holds(&rm, live("P-RM", None)));
+        assert!(
+            holds(&edf, live("G-EDF", Some(LinuxClass::Kernel))) && holds(&rm, live("P-RM", Some(LinuxClass::Kernel)))
+        );
         assert!(holds(&edf, TraceHeader { is_linked: true, ..live("G-EDF", None) }));
         assert!(!holds(&rm, TraceHeader { cpus: 1, ..rm.clone() }));
         assert!(!holds(&rm, TraceHeader { arbitration: "gpusync".to_owned(), ..rm.clone() }));

@@ -58,7 +58,7 @@ pub struct Arguments {
     /// Do not run it live
     #[arg(long)]
     no_run: bool,
-    /// What schedules live: laxity, fifo, deadline or other [default: as `laxity run`]
+    /// What schedules live: laxity, kernel, fifo, deadline or other [default: as `laxity run`]
     #[cfg(target_os = "linux")]
     #[arg(long, value_name = "CLASS")]
     scheduler: Option<LinuxScheduler>,

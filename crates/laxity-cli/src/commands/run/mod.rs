@@ -33,7 +33,7 @@ pub const KEEP: Duration = Duration::from_millis(500);
 ///
 /// Each task and each node of a graph gets a thread. Timers release jobs, and tokens those of nodes; a job calls the code that the file names for it (`run = ...`), or else computes for the CPU time that is drawn for it, sleeps where it suspends itself, locks what it locks, and uses soft GPUs under the workload's arbitration. With one seed, draws are those of `laxity simulate`. All jobs that are released before the end are carried out, however late. Best-effort tasks are threads of the fair class, with their weights as niceness and their memory traffic; they end with the run. While a job holds the bandwidth lock their CPUs are throttled beyond its budget.
 ///
-/// Linux schedules: by SCHED_FIFO with the priorities of the policy (RM, DM, FP), or SCHED_DEADLINE for EDF, where this user may, and otherwise by SCHED_OTHER, which is said. On a terminal a table shows what each task does. Ctrl-C ends the run at once; what was measured is printed, and the trace is complete up to there.
+/// If Laxity's scheduler is in the kernel (`laxity sched start`) with the workload's policy on its CPUs, that schedules. Else Linux does: by SCHED_FIFO with the priorities of the policy (RM, DM, FP), or SCHED_DEADLINE for EDF, where this user may, and otherwise by SCHED_OTHER, which is said. On a terminal a table shows what each task does. Ctrl-C ends the run at once; what was measured is printed, and the trace is complete up to there.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity run car.toml
@@ -54,8 +54,9 @@ pub struct Arguments {
     /// Share GPUs by NAME instead of the file's arbitration: driver, driver_spinning, k_fmlp or gpusync
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(GpuArbitration::ALL.map(GpuArbitration::name)), hide_possible_values = true)]
     arbitration: Option<String>,
-    /// What schedules: laxity, fifo, deadline or other [default: the class of Linux that does just what the policy says,
-    /// else laxity, as far as permitted]
+    /// What schedules: laxity, kernel, fifo, deadline or other; laxity is the scheduler in the kernel if that is loaded with
+    /// this policy on these CPUs [default: that, else the class of Linux that does just what the policy says, else laxity, as
+    /// far as permitted]
     #[arg(long, value_name = "CLASS")]
     scheduler: Option<LinuxScheduler>,
     /// Run on NUMBER CPUs though the workload is for more: neighbours share one, and clusters that then share a CPU are one
@@ -155,6 +156,9 @@ fn say(file: &str, workload: &Workload, plan: &LivePlan) {
     match plan.linux() {
         LinuxScheduler::Laxity => {
             output::note(format_args!("Laxity schedules the tasks by {}, upon SCHED_FIFO", workload.scheduler))
+        }
+        LinuxScheduler::Kernel => {
+            output::note(format_args!("Laxity schedules the tasks by {}, in the kernel", workload.scheduler))
         }
         class => output::note(format_args!("Linux schedules the tasks by {class}")),
     }

@@ -1,0 +1,62 @@
+//! Jobs that Laxity's scheduler in the kernel releases and schedules.
+
+use laxity_model::{Instant, LockId};
+use laxity_scx::{Task, TaskRequest};
+
+use super::{Cut, JobError, Jobs};
+use crate::log::JobStep;
+
+/// A task of the scheduler in the kernel.
+pub(super) struct KernelTask {
+    number: usize,
+    request: TaskRequest,
+    /// From its first release on.
+    task: Option<Task>,
+}
+
+impl KernelTask {
+    /// That of task `number` of the run.
+    pub fn new(number: usize, request: TaskRequest) -> KernelTask {
+        KernelTask { number, request, task: None }
+    }
+
+    /// Once it has begun.
+    pub fn task(&self) -> Option<&Task> {
+        self.task.as_ref()
+    }
+}
+
+impl Jobs {
+    /// Waits for the job that is released at `release`, and for a CPU. Whether there is one: else the run is stopped.
+    pub(super) fn await_in_kernel(&mut self, release: Instant) -> Result<bool, JobError> {
+        let (Some(own), Some(kernel)) = (&mut self.kernel, &self.shared.kernel) else { return Ok(false) };
+        if own.task.is_none() {
+            own.task = kernel.begin(own.number, &own.request, release, &self.stop)?;
+        }
+        let Some(task) = &mut own.task else { return Ok(false) };
+        let job = task.next_job_by(|until| self.stop.suspend_until(until));
+        let Some(job) = job.filter(|_| !self.stop.is_stopped()) else { return Ok(false) };
+        if !job.is_scheduled {
+            kernel.count_by_linux();
+        }
+        Ok(true)
+    }
+
+    /// Locks a resource, whose holder inherits. Whether the scheduler in the kernel schedules this task.
+    pub(super) fn lock_in_kernel(&mut self, lock: LockId) -> Result<bool, Cut> {
+        let Some(task) = self.kernel.as_ref().and_then(KernelTask::task) else { return Ok(false) };
+        let Some(kernel) = &self.shared.kernel else { return Ok(false) };
+        let own = kernel.lock(lock.index());
+        if !own.try_take(task) {
+            self.log.note(self.index, JobStep::Wait(lock));
+            own.take(task);
+        }
+        Ok(true)
+    }
+
+    /// Gives a resource up. Whether the scheduler in the kernel schedules this task.
+    pub(super) fn unlock_in_kernel(&self, lock: LockId) -> bool {
+        let kernel = self.shared.kernel.as_ref().filter(|_| self.kernel.is_some());
+        kernel.map(|kernel| kernel.lock(lock.index()).give_up()).is_some()
+    }
+}

@@ -1,0 +1,195 @@
+//! Laxity's scheduler in the kernel, as the tasks of a run have it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use laxity_model::{Instant, Nanos, Scheduler};
+use laxity_scx::protocol::{NAME_MAX, Status};
+use laxity_scx::{ClientError, Lock, Membership, Task, TaskRequest};
+
+use crate::stop::StopSignal;
+
+/// Why the scheduler in the kernel does not schedule a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unfit {
+    /// None is loaded.
+    NotLoaded(String),
+    /// One is, for something else; with the way out.
+    Other(String),
+}
+
+impl Unfit {
+    /// The reason, in words.
+    pub fn reason(&self) -> &str {
+        match self {
+            Unfit::NotLoaded(reason) | Unfit::Other(reason) => reason,
+        }
+    }
+}
+
+/// Whether the scheduler that is loaded has the policy `scheduler` on the CPUs of `clusters`.
+///
+/// # Errors
+/// Why it does not.
+pub(crate) fn fits(scheduler: &Scheduler, clusters: &[Vec<u16>]) -> Result<(), Unfit> {
+    let status = Membership::join().and_then(|membership| membership.status()).map_err(|error| match error {
+        ClientError::NotRunning => Unfit::NotLoaded(error.to_string()),
+        error => Unfit::Other(error.to_string()),
+    })?;
+    is_alike(scheduler, clusters, &status)
+}
+
+fn is_alike(scheduler: &Scheduler, clusters: &[Vec<u16>], status: &Status) -> Result<(), Unfit> {
+    let loaded: Option<Scheduler> = status.policy.parse().ok();
+    let is_same_policy = loaded.is_some_and(|loaded| (loaded.rule, loaded.scope) == (scheduler.rule, scheduler.scope));
+    let asked: Vec<Vec<usize>> = clusters.iter().map(|cpus| cpus.iter().map(|&cpu| cpu.into()).collect()).collect();
+    if is_same_policy && asked == status.clusters {
+        return Ok(());
+    }
+    let (policy, cpus) = (scheduler.to_string(), asked.concat());
+    let policy = policy.split('/').next().unwrap_or_default();
+    let list = |cpus: &[usize]| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+    let size = match asked.first() {
+        Some(first) if policy.starts_with("C-") => format!(" --cluster-size {}", first.len()),
+        _ => String::new(),
+    };
+    Err(Unfit::Other(format!(
+        "the scheduler in the kernel has {} on CPUs {}, and the workload {policy} on CPUs {}; load it with `laxity sched \
+         start --policy {policy} --cpus {}{size}`, or take another --policy or --cpus",
+        status.policy,
+        groups(&status.clusters),
+        groups(&asked),
+        list(&cpus),
+    )))
+}
+
+/// The CPUs of clusters, for people.
+fn groups(clusters: &[Vec<usize>]) -> String {
+    let list = |cpus: &Vec<usize>| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+    clusters.iter().map(list).collect::<Vec<_>>().join(" | ")
+}
+
+/// The part of a name that the scheduler takes.
+pub(crate) fn truncated(name: &str) -> &str {
+    let end = (0..=name.len().min(NAME_MAX)).rev().find(|&end| name.is_char_boundary(end));
+    &name[..end.unwrap_or(0)]
+}
+
+/// The scheduler in the kernel, and what the tasks of a run share under it.
+#[derive(Debug)]
+pub(crate) struct InKernel {
+    membership: Membership,
+    /// The resources.
+    locks: Vec<Lock>,
+    /// The task that begins next.
+    turn: Mutex<usize>,
+    turned: Condvar,
+    /// Jobs that Linux scheduled, because the scheduler had ended.
+    by_linux: AtomicU64,
+}
+
+/// So often a task that waits for its turn looks whether the run is over.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl InKernel {
+    /// For a run with that many resources.
+    ///
+    /// # Errors
+    /// If the scheduler is not there any more.
+    pub fn join(resources: usize) -> Result<InKernel, String> {
+        let membership = Membership::join().map_err(|error| error.to_string())?;
+        membership.prepare().map_err(|error| error.to_string())?;
+        let locks = (0..resources).map(|_| Lock::new()).collect();
+        let (turn, turned, by_linux) = (Mutex::new(0), Condvar::new(), AtomicU64::new(0));
+        Ok(InKernel { membership, locks, turn, turned, by_linux })
+    }
+
+    /// The calling thread becomes task `number` of the run, whose first job is released at `release`. Tasks begin in the order
+    /// of their numbers, as ties go to the one that began first. `None`: the run is stopped.
+    ///
+    /// # Errors
+    /// The scheduler's reason.
+    pub fn begin(
+        &self,
+        number: usize,
+        request: &TaskRequest,
+        release: Instant,
+        stop: &StopSignal,
+    ) -> Result<Option<Task>, ClientError> {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        while *turn < number {
+            if stop.is_stopped() {
+                return Ok(None);
+            }
+            turn = self.turned.wait_timeout(turn, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(turn);
+        let request = TaskRequest { release: Some(release), ..request.clone() };
+        let next = || {
+            *self.turn.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+            self.turned.notify_all();
+        };
+        self.membership.begin_then(&request, next).map(Some)
+    }
+
+    /// A resource.
+    pub fn lock(&self, index: usize) -> &Lock {
+        &self.locks[index]
+    }
+
+    /// Linux schedules a job, because the scheduler has ended.
+    pub fn count_by_linux(&self) {
+        self.by_linux.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A note to the user on how the run went.
+    pub fn remark(&self) -> Option<String> {
+        let by_linux = self.by_linux.load(Ordering::Relaxed);
+        (by_linux > 0).then(|| {
+            format!(
+                "the scheduler in the kernel ended before the run: Linux scheduled {by_linux} of its jobs, without guarantees"
+            )
+        })
+    }
+}
+
+/// From when all threads of so many tasks are there to time 0: each becomes a task in between.
+pub(crate) fn lead(tasks: usize) -> Nanos {
+    Nanos::from_millis(500 + 20 * tasks as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(policy: &str, clusters: &[&[usize]]) -> Status {
+        Status {
+            policy: policy.to_owned(),
+            pid: 1,
+            running: Nanos::ZERO,
+            clusters: clusters.iter().map(|cpus| cpus.to_vec()).collect(),
+            lost: None,
+            tasks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_scheduler_for_other_cpus_or_of_another_policy_says_how_to_load_the_right_one() {
+        let asked: Scheduler = "C-EDF".parse().expect("a scheduler");
+        let clusters = [vec![0, 1], vec![2, 3]];
+        assert_eq!(is_alike(&asked, &clusters, &status("C-EDF", &[&[0, 1], &[2, 3]])), Ok(()));
+        for other in [status("C-RM", &[&[0, 1], &[2, 3]]), status("C-EDF", &[&[0], &[1]]), status("?", &[])] {
+            let unfit = is_alike(&asked, &clusters, &other).expect_err("it is another one");
+            let reason = unfit.reason();
+            assert!(reason.contains("laxity sched start --policy C-EDF --cpus 0,1,2,3 --cluster-size 2"), "{reason}");
+            assert!(matches!(unfit, Unfit::Other(_)));
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut_between_letters() {
+        assert_eq!(truncated(&"ä".repeat(40)), "ä".repeat(32));
+        assert_eq!(truncated(&format!("x{}", "ä".repeat(40))).len(), 63);
+    }
+}
