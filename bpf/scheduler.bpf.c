@@ -64,6 +64,8 @@ LAXITY_INLINE void forget(struct laxity_note *note, s32 cpu, u32 number, struct 
 	job->pid = 0;
 	job->waits = WAITS_NOT;
 	job->kept_since = 0;
+	/* Or the timer would interrupt its CPU for the end of its budget, again and again. */
+	job->since = 0;
 	end_wait(job, cpu);
 	happen(note, HAPPENS_FORGET, cpu, number, job);
 }

@@ -64,9 +64,11 @@ fn interrupts_of_a_device_come_live_as_simulated_under_every_scheduler_and_handl
                 let workload = busy(scheduler, handling, device);
                 let duration = ms(120);
                 let ours = linux == LinuxScheduler::Laxity;
-                // One class of Linux has no deadlines, and the other nothing else.
+                // One class of Linux has no deadlines, and the other nothing else; the scheduler in the kernel takes no devices.
                 match (linux, scheduler) {
-                    (LinuxScheduler::Fifo, "G-EDF") | (LinuxScheduler::Deadline, "P-RM") => continue,
+                    (LinuxScheduler::Fifo, "G-EDF")
+                    | (LinuxScheduler::Deadline, "P-RM")
+                    | (LinuxScheduler::Kernel, _) => continue,
                     _ => {}
                 }
                 let ran = if ours { followed(&workload, duration) } else { live_by(&workload, duration, linux) };
