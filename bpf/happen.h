@@ -19,7 +19,10 @@
 
 /* What user space reads as `Happening`, with the same numbers. */
 enum laxity_happening {
-	/* A job is released; `number` is the deadline by which it ranks under EDF, `extra` its release. If its thread sleeps, that waits for the wake-up. */
+	/*
+	 * A job is released; `number` is the deadline by which it ranks under EDF, `extra` its release. If its thread sleeps, that
+	 * waits for the wake-up.
+	 */
 	HAPPENS_RELEASE,
 	/* By a sleep of its thread, if `extra` is 1. So is SUSPEND; and RESUME, by a wake-up. */
 	HAPPENS_COMPLETE,

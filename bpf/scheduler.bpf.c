@@ -28,7 +28,10 @@
 /* Of a thread that must go on where its job is not linked. */
 #define SLICE_STRAY 1000000ull
 
-/* The job of task `number`, whose thread is or was on `cpu`, is complete: it waits for the next release. `sleeps`: so does the thread. */
+/*
+ * The job of task `number`, whose thread is or was on `cpu`, is complete: it waits for the next release. `sleeps`: the thread
+ * does.
+ */
 LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job, u64 sleeps)
 {
 	u64 due = job->release + job->deadline, response;
@@ -391,7 +394,10 @@ SEC("struct_ops/laxity_exit") int laxity_exit_scheduler(unsigned long long *cont
 	return 0;
 }
 
-/* For the dump of an error: the job that is linked to a CPU, and the process that it has. Without the lock, as what holds it may be what went wrong. */
+/*
+ * For the dump of an error: the job that is linked to a CPU, and the process that it has. Without the lock, as what holds it may
+ * be what went wrong.
+ */
 SEC("struct_ops/laxity_dump_cpu") int laxity_dump_cpu(unsigned long long *context)
 {
 	static char format[] = "laxity: local %u, linked %u, thread %d, state %u, on %u, waits %u; process %u";

@@ -89,8 +89,8 @@ def run(
         workload: what to run.
         bodies: functions of jobs, by the name of the task, or GRAPH/NODE; see `laxity.Job`.
         policy: as in `laxity.simulate`; None: the workload's own.
-        scheduler: what schedules the threads: Laxity's own scheduler, or a class of Linux; None: the strongest that is
-            permitted and does what the policy says. "other" guarantees nothing.
+        scheduler: what schedules the threads: Laxity's own scheduler, in user space or in the kernel, or a class of
+            Linux; None: the strongest that is permitted and does what the policy says. "other" guarantees nothing.
         duration: jobs released within it are run; None: ten of the longest periods, at least 1 s.
         seed: decides random execution times, gaps and jitter of tasks without code.
         trace: whether to keep every event, as `Result.trace`.
