@@ -189,6 +189,6 @@ def test_of_twenty_random_workloads_eighteen_run_as_they_are_simulated(programs,
     for policy in ["G-EDF", "P-RM"]:
         assert judged(out / f"{policy}.lxt")[f"follows {policy}/CEm"] == "yes"
     found = {name: apart_ms(jobs, completions(out / f"{name}.lxt")) for name, jobs in expected.items()}
-    # A job can sleep until a thread that is no task, as that which collects the trace, lets go of a lock of Linux or of the
-    # process: those threads have what CPU time is left.
+    # A job can sleep until a thread that is no task, as that which collects the trace, lets go of a lock of Linux or
+    # of the process: those threads have what CPU time is left.
     assert sorted(found.values())[-3] < 1, found
