@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use laxity_model::{Instant, Nanos, Scheduler};
-use laxity_scx::protocol::{NAME_MAX, Status};
+use laxity_scx::protocol::Status;
 use laxity_scx::{ClientError, Lock, Membership, Task, TaskRequest};
 
 use crate::stop::StopSignal;
@@ -68,12 +68,6 @@ fn is_alike(scheduler: &Scheduler, clusters: &[Vec<u16>], status: &Status) -> Re
 fn groups(clusters: &[Vec<usize>]) -> String {
     let list = |cpus: &Vec<usize>| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     clusters.iter().map(list).collect::<Vec<_>>().join(" | ")
-}
-
-/// The part of a name that the scheduler takes.
-pub(crate) fn truncated(name: &str) -> &str {
-    let end = (0..=name.len().min(NAME_MAX)).rev().find(|&end| name.is_char_boundary(end));
-    &name[..end.unwrap_or(0)]
 }
 
 /// The scheduler in the kernel, and what the tasks of a run share under it.
@@ -185,11 +179,5 @@ mod tests {
             assert!(reason.contains("laxity sched start --policy C-EDF --cpus 0,1,2,3 --cluster-size 2"), "{reason}");
             assert!(matches!(unfit, Unfit::Other(_)));
         }
-    }
-
-    #[test]
-    fn long_names_are_cut_between_letters() {
-        assert_eq!(truncated(&"ä".repeat(40)), "ä".repeat(32));
-        assert_eq!(truncated(&format!("x{}", "ä".repeat(40))).len(), 63);
     }
 }

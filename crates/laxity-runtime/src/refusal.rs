@@ -186,3 +186,49 @@ pub(crate) fn is_non_preemptive(step: &Step) -> bool {
 pub(crate) fn locks_it(step: &Step, wanted: usize) -> bool {
     any(step, &|step| matches!(step, Step::Critical { resource, .. } if *resource == wanted))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheduler_in_the_kernel_takes_periodic_tasks_and_says_why_it_takes_no_others() {
+        let all = r#"
+            laxity = 1
+            name = "w"
+            platform = { cpus = 1, gpu = [{ name = "gpu", bandwidth = "12 GB/s" }] }
+            scheduler = "P-RM"
+            [[task]]
+            name = "plain"
+            period = "10 ms"
+            wcet = "1 ms"
+            [[task]]
+            name = "radio"
+            arrival = "sporadic"
+            period = "10 ms"
+            wcet = "1 ms"
+            [[task]]
+            name = "late"
+            period = "10 ms"
+            jitter = "1 ms"
+            wcet = "1 ms"
+            [[task]]
+            name = "camera"
+            period = "50 ms"
+            body = [{ cpu = "1 ms" }, { kernel = "1 ms" }]
+        "#;
+        let workload = Workload::from_toml(all, "w.toml").unwrap_or_else(|errors| panic!("{errors}"));
+        let reasons = beyond_kernel(&workload, &workload.tasks);
+        let starts = ["task \"radio\": sporadic arrivals", "task \"late\": release jitter", "GPUs:"];
+        assert_eq!(reasons.len(), starts.len(), "{reasons:?}");
+        for (reason, start) in reasons.iter().zip(starts) {
+            assert!(reason.starts_with(start) && reason.ends_with("take another --scheduler"), "{reason}");
+        }
+        let plain = Workload { tasks: workload.tasks[..1].to_vec(), ..workload };
+        assert_eq!(beyond_kernel(&plain, &plain.tasks), Vec::<String>::new());
+        let many = vec![plain.tasks[0].clone(); ENTRIES + 1];
+        assert!(beyond_kernel(&plain, &many)[0].starts_with("32 tasks, and a process has at most 31"));
+        let hopeless = [Task { deadline: laxity_model::Nanos(1), ..plain.tasks[0].clone() }];
+        assert!(beyond_kernel(&plain, &hopeless)[0].contains("wcet 1 ms exceeds 1 ns"));
+    }
+}

@@ -341,7 +341,9 @@ fn system(
     Ok(Some(config))
 }
 
-/// The part of a name that Laxity's scheduler takes.
+const _: () = assert!(laxity_sched::NAME_MAX == laxity_scx::protocol::NAME_MAX, "names are cut for both");
+
+/// The part of a name that Laxity's scheduler takes, in user space and in the kernel.
 pub(crate) fn truncated(name: &str) -> &str {
     let end = (0..=name.len().min(laxity_sched::NAME_MAX)).rev().find(|&end| name.is_char_boundary(end));
     &name[..end.unwrap_or(0)]
@@ -362,7 +364,7 @@ fn parameters(task: &Task, info: &TaskInfo, is_fixed: bool) -> Parameters {
 /// What `task` is for the scheduler in the kernel.
 fn request(task: &Task, info: &TaskInfo) -> TaskRequest {
     TaskRequest {
-        name: kernel::truncated(&task.name).to_owned(),
+        name: truncated(&task.name).to_owned(),
         period: task.period,
         deadline: task.deadline,
         wcet: task.wcet(),
