@@ -1,5 +1,6 @@
 //! Laxity's scheduler in the kernel, as the tasks of a run have it.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -76,11 +77,36 @@ pub(crate) struct InKernel {
     membership: Membership,
     /// The resources.
     locks: Vec<Lock>,
-    /// The task that begins next.
-    turn: Mutex<usize>,
-    turned: Condvar,
+    turns: Turns,
     /// Jobs that Linux scheduled, because the scheduler had ended.
     by_linux: AtomicU64,
+}
+
+/// Who has had a turn: tasks take theirs in the order of their numbers.
+#[derive(Debug, Default)]
+struct Turns {
+    had: Mutex<BTreeSet<usize>>,
+    changed: Condvar,
+}
+
+impl Turns {
+    /// Waits until all tasks before `number` have had theirs. Whether they have, rather than that the run is stopped.
+    fn wait(&self, number: usize, stop: &StopSignal) -> bool {
+        let mut had = self.had.lock().unwrap_or_else(PoisonError::into_inner);
+        while !(0..number).all(|before| had.contains(&before)) {
+            if stop.is_stopped() {
+                return false;
+            }
+            had = self.changed.wait_timeout(had, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// Task `number` has had it, or needs none.
+    fn pass(&self, number: usize) {
+        self.had.lock().unwrap_or_else(PoisonError::into_inner).insert(number);
+        self.changed.notify_all();
+    }
 }
 
 /// So often a task that waits for its turn looks whether the run is over.
@@ -95,8 +121,7 @@ impl InKernel {
         let membership = Membership::join().map_err(|error| error.to_string())?;
         membership.prepare().map_err(|error| error.to_string())?;
         let locks = (0..resources).map(|_| Lock::new()).collect();
-        let (turn, turned, by_linux) = (Mutex::new(0), Condvar::new(), AtomicU64::new(0));
-        Ok(InKernel { membership, locks, turn, turned, by_linux })
+        Ok(InKernel { membership, locks, turns: Turns::default(), by_linux: AtomicU64::new(0) })
     }
 
     /// The calling thread becomes task `number` of the run, whose first job is released at `release`. Tasks begin in the order
@@ -111,20 +136,16 @@ impl InKernel {
         release: Instant,
         stop: &StopSignal,
     ) -> Result<Option<Task>, ClientError> {
-        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        while *turn < number {
-            if stop.is_stopped() {
-                return Ok(None);
-            }
-            turn = self.turned.wait_timeout(turn, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        if !self.turns.wait(number, stop) {
+            return Ok(None);
         }
-        drop(turn);
         let request = TaskRequest { release: Some(release), ..request.clone() };
-        let next = || {
-            *self.turn.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-            self.turned.notify_all();
-        };
-        self.membership.begin_then(&request, next).map(Some)
+        self.membership.begin_then(&request, || self.turns.pass(number)).map(Some)
+    }
+
+    /// Task `number` ends, perhaps without a job: no other one waits for its turn.
+    pub fn pass(&self, number: usize) {
+        self.turns.pass(number);
     }
 
     /// A resource.
@@ -179,5 +200,22 @@ mod tests {
             assert!(reason.contains("laxity sched start --policy C-EDF --cpus 0,1,2,3 --cluster-size 2"), "{reason}");
             assert!(matches!(unfit, Unfit::Other(_)));
         }
+    }
+
+    #[test]
+    fn a_task_waits_for_those_before_it_also_if_one_ends_without_a_job() {
+        let (turns, stop) = (Turns::default(), StopSignal::default());
+        assert!(turns.wait(0, &stop), "the first waits for none");
+        std::thread::scope(|scope| {
+            let third = scope.spawn(|| turns.wait(2, &stop));
+            // The second has no job in this run.
+            turns.pass(1);
+            std::thread::sleep(LOOK);
+            assert!(!third.is_finished());
+            turns.pass(0);
+            assert!(third.join().expect("no panic"));
+        });
+        stop.stop();
+        assert!(!turns.wait(9, &stop), "a run that is stopped has no more turns");
     }
 }

@@ -20,6 +20,11 @@ impl KernelTask {
         KernelTask { number, request, task: None }
     }
 
+    /// Of the task in the run.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
     /// Once it has begun.
     pub fn task(&self) -> Option<&Task> {
         self.task.as_ref()

@@ -299,6 +299,9 @@ impl Body for Jobs {
     }
 
     fn end(self, outcome: Result<(), JobError>) -> Result<(), String> {
+        if let (Some(own), Some(kernel)) = (&self.kernel, &self.shared.kernel) {
+            kernel.pass(own.number());
+        }
         self.code.into_iter().for_each(Calls::end);
         outcome.map_err(|error| format!("task \"{}\": {error}", self.plan.name))
     }
