@@ -82,7 +82,7 @@ pub(crate) struct InKernel {
     by_linux: AtomicU64,
 }
 
-/// Who has had a turn: tasks take theirs in the order of their numbers.
+/// The tasks that have had their turns, which they take in the order of their numbers.
 #[derive(Debug, Default)]
 struct Turns {
     had: Mutex<BTreeSet<usize>>,
