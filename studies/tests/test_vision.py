@@ -349,12 +349,12 @@ NS = {"ns": 1, "us": 1_000, "ms": 1_000_000}
 @pytest.mark.parametrize("configuration", SYNCED, ids=lambda c: c.name)
 def test_a_stabilizer_alone_is_proven_from_end_to_end(configuration):
     """With its longest times, on six CPUs. A frame that is shown is up to six periods older than the one read."""
-    for period in (30, 100):
+    for period in (20, 30, 100):
         alone = _with(workload(configuration, Options()), graphs=1, period=f"{period} ms")
         found = laxity.check(alone, growth=False)
         assert found
         bound = found.graphs["end_to_end_ns"][0].as_py() / 1e6 - 6 * period
-        assert bound == pytest.approx(24.49, abs=0.01)
+        assert bound == pytest.approx(19.58, abs=0.01)
         latencies = laxity.simulate(alone, duration="3 s").graphs
         assert 0 < latencies["max_ns"][0].as_py() / 1e6 - 6 * period <= bound
 
@@ -365,11 +365,11 @@ def test_seventeen_stabilizers_have_no_bounds_but_with_a_fraction_of_their_times
     found = laxity.check(seventeen, growth=False)
     assert (found.hard.status, found.soft.status) == ("infeasible", "infeasible")
     assert "utilization 7.511 exceeds 6 CPUs" in found.hard.failures[0]
-    fraction = laxity.check(_with(seventeen, graphs=17, permille=32), growth=False)
+    fraction = laxity.check(_with(seventeen, graphs=17, permille=40), growth=False)
     assert fraction.soft.status == "schedulable"
     assert all(bound is not None for bound in fraction.graphs["end_to_end_ns"].to_pylist())
 
 
 def test_a_stabilizer_alone_may_take_longer_by_far():
     alone = _with(workload(SYNCED[0], Options()), graphs=1, period="100 ms")
-    assert laxity.check(alone).growth == pytest.approx(4.7)
+    assert laxity.check(alone).growth == pytest.approx(6.19, abs=0.01)

@@ -53,6 +53,8 @@ pub enum Feature {
     Copies,
     /// Graphs whose nodes have many rates: several jobs of a node may be released at once.
     Rates,
+    /// Graphs whose branches execute side by side, with locks and GPUs shared in any way.
+    Branches,
     /// Graphs whose tokens go from one CPU to another, each scheduled by itself.
     Spread,
     /// Graphs whose nodes are bandwidth servers, whose jobs use up several budgets.
@@ -71,7 +73,7 @@ pub enum Feature {
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 23] = [
+    pub const ALL: [Feature; 24] = [
         Feature::Tokens,
         Feature::Donors,
         Feature::Halves,
@@ -88,6 +90,7 @@ impl Feature {
         Feature::Floors,
         Feature::Copies,
         Feature::Rates,
+        Feature::Branches,
         Feature::Spread,
         Feature::ServedNodes,
         Feature::Quanta,
@@ -118,6 +121,7 @@ impl Feature {
                 systems::Size { cpus: 1 + seed % 4, gpus, tasks: 1 + rng.below(7), stretch: 2 }
             }
             Feature::Halves => systems::Size { cpus: 1 + seed % 3, gpus: 1, tasks: 3 + rng.below(5), stretch: 3 },
+            Feature::Branches => systems::Size { cpus: 2 + seed % 3, gpus: 1, tasks: rng.below(3), stretch: 1 },
             Feature::Named => systems::Size { cpus: 1 + seed % 4, gpus: 2, tasks: 1 + rng.below(6), stretch: 2 },
             _ => systems::Size { cpus: 1 + seed % 4, gpus: 1 + seed / 4 % 2, tasks: 1 + rng.below(6), stretch: 1 },
         };
@@ -129,6 +133,7 @@ impl Feature {
             }
             Feature::LowThreads => self.add_low_threads(&mut workload, rng),
             Feature::SharedThreads => self.share_threads(&mut workload, rng),
+            Feature::Branches => self.branch(&mut workload, rng),
             Feature::Scattered => self.scatter(&mut workload, rng),
             Feature::Floors => {
                 scheduler.rule = PriorityRule::Edf;
@@ -170,11 +175,7 @@ impl Feature {
         let management = &mut workload.gpu_management;
         management.arbitration = GpuArbitration::GpuSync(sync);
         management.handling = pick(rng, &HANDLINGS);
-        if sync.hold == TokenHold::Job {
-            workload.tasks.iter_mut().for_each(|task| free_sections(&mut task.body));
-            let nodes = workload.graphs.iter_mut().flat_map(|graph| &mut graph.nodes);
-            nodes.for_each(|node| free_sections(&mut node.body));
-        }
+        free_tokens_kept(workload);
     }
 
     fn manage(self, workload: &mut Workload, rng: &mut SplitMix64) {
@@ -230,6 +231,27 @@ impl Feature {
         }
     }
 
+    fn branch(self, workload: &mut Workload, rng: &mut SplitMix64) {
+        self.arbitrate(workload, rng);
+        let management = &mut workload.gpu_management;
+        let klmirqd = InterruptHandling::Klmirqd { threads: None };
+        let is_held = management.arbitration != GpuArbitration::Driver;
+        management.handling =
+            if is_held { pick(rng, &HANDLINGS) } else { pick(rng, &[HIGH, InterruptHandling::Linux]) };
+        if management.handling == klmirqd && rng.below(2) == 0 {
+            management.callback = Some(ExecutionTime::constant(Nanos(rng.between(1, UNIT))));
+        }
+        workload.graphs = vec![systems::branches(rng, workload)];
+        systems::pin(workload, rng);
+        let clusters = workload.platform.clusters.len() as u64;
+        for node in workload.graphs.iter_mut().flat_map(|graph| &mut graph.nodes) {
+            if clusters > 1 && node.body.iter().all(|step| matches!(step, Step::Cpu(_) | Step::Suspend(_))) {
+                node.cluster = Some(rng.below(clusters) as usize);
+            }
+        }
+        free_tokens_kept(workload);
+    }
+
     fn share_threads(self, workload: &mut Workload, rng: &mut SplitMix64) {
         self.arbitrate(workload, rng);
         let is_one_cluster = workload.platform.clusters.len() == 1;
@@ -265,6 +287,14 @@ fn raise_several(body: &mut [Step], rng: &mut SplitMix64) {
 
 fn seed_of(workload: &Workload) -> u64 {
     workload.tasks.first().map_or(0, |task| task.period.0 % UNIT)
+}
+
+/// Where tokens are kept to the end of a job: see [`free_sections`].
+fn free_tokens_kept(workload: &mut Workload) {
+    if let GpuArbitration::GpuSync(GpuSync { hold: TokenHold::Job, .. }) = workload.gpu_management.arbitration {
+        let nodes = workload.graphs.iter_mut().flat_map(|graph| &mut graph.nodes).map(|node| &mut node.body);
+        workload.tasks.iter_mut().map(|task| &mut task.body).chain(nodes).for_each(|body| free_sections(body));
+    }
 }
 
 /// A token that is kept to the end of a job must not be asked for within a critical section.

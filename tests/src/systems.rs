@@ -176,6 +176,36 @@ fn chain(rng: &mut SplitMix64, workload: &Workload) -> Graph {
     Graph::new("g", nodes, vec![edge(0, produce, consume), edge(1, 1, 1)])
 }
 
+/// From one source, at one rate, and with branches that may execute side by side; at times with tokens of earlier instances.
+pub(crate) fn branches(rng: &mut SplitMix64, workload: &Workload) -> Graph {
+    let period = rng.between(30, 120) * UNIT;
+    let count = rng.between(3, 8) as usize;
+    let nodes = (0..count).map(|index| {
+        let source = (index == 0).then_some(Nanos(period));
+        let body = if rng.below(2) == 0 { vec![Step::Cpu(time(rng, 8))] } else { body(rng, workload) };
+        Node { body, ..Node::new(format!("n{index}"), source) }
+    });
+    let nodes: Vec<Node> = nodes.collect();
+    let mut edges: Vec<Edge> = Vec::new();
+    for consumer in 1..count {
+        // Most behind one of the first few, so that there are many branches.
+        for _ in 0..rng.between(1, 2) {
+            let producer = pick(rng, &[0, consumer as u64 / 2, consumer as u64 - 1]) as usize;
+            if edges.iter().all(|edge| (edge.producer, edge.consumer) != (producer, consumer)) {
+                edges.push(Edge::new(producer, consumer));
+            }
+        }
+    }
+    for _ in 0..rng.below(3) {
+        let [producer, consumer] = [(); 2].map(|()| rng.between(1, count as u64 - 1) as usize);
+        if edges.iter().all(|edge| (edge.producer, edge.consumer) != (producer, consumer)) {
+            let initial = rng.between(1, 2) as u32;
+            edges.push(Edge { initial, back_edge: producer >= consumer, ..Edge::new(producer, consumer) });
+        }
+    }
+    Graph::new("g", nodes, edges)
+}
+
 fn stretch(workload: &mut Workload, times: u64) {
     for task in &mut workload.tasks {
         (task.period, task.deadline) = (Nanos(task.period.0 * times), Nanos(task.deadline.0 * times));
@@ -186,7 +216,7 @@ fn stretch(workload: &mut Workload, times: u64) {
 }
 
 /// In a clustered system every task goes to a cluster, and users of a resource to one.
-fn pin(workload: &mut Workload, rng: &mut SplitMix64) {
+pub(crate) fn pin(workload: &mut Workload, rng: &mut SplitMix64) {
     let clusters = workload.platform.clusters.len() as u64;
     if clusters == 1 {
         return;

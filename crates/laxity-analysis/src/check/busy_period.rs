@@ -23,8 +23,9 @@
 //! U    of a node: how unevenly its tokens come, if jobs take no time
 //! ```
 //!
-//! For one pipeline on a machine that it cannot use in parallel this is exact but for overheads, where a sum of response times of nodes
-//! counts in each what delays only one of them. Proof: `docs/decisions/0135-busy-periods-of-the-machine.md`.
+//! Of branches of a graph that may execute side by side only the longest counts ([`branches`](super::branches)). For one pipeline on a machine
+//! that it cannot use in parallel this is exact but for overheads, where a sum of response times of nodes counts in each what
+//! delays only one of them. Proof: `docs/decisions/0135-busy-periods-of-the-machine.md`.
 
 use laxity_model::{InterruptHandling, Nanos, OverheadCosts};
 
@@ -32,6 +33,7 @@ use super::Accounting;
 use super::analysed_task::{AnalysedTask, UNBOUNDED};
 use super::analysis::{Analysis, Found};
 use super::assign::Cluster;
+use super::branches::{Job, Load};
 use super::context::Context;
 use super::halves::Halves;
 use super::safe;
@@ -127,21 +129,26 @@ impl Analysis<'_> {
         let of = |index: usize| {
             let context = Context { machine: &self.machine, index, cluster: &self.clusters[index], analysed: tasks };
             let work = Work::of_jobs(&context, &costs, is_shared);
-            self.clusters[index].members.iter().map(move |&task| (task, work.of(&tasks[task])))
+            self.clusters[index].members.iter().map(move |&member| {
+                let task = &tasks[member];
+                (member, Job::of(&context, member, task, work.of(task)))
+            })
         };
-        let jobs: Vec<(usize, u64)> = clusters.clone().flat_map(of).collect();
+        let mut jobs: Vec<(usize, Job)> = clusters.clone().flat_map(of).collect();
         if jobs.iter().any(|&(task, _)| uneven[task] >= UNBOUNDED) {
             return None;
         }
+        jobs.sort_unstable_by_key(|&(task, _)| task);
+        let load = Load::new(jobs, &self.flows, uneven);
         let cpus = clusters.map(|cluster| self.clusters[cluster].cpus.len() as u64).sum::<u64>();
         let tick = costs.tick.0.saturating_mul(cpus + u64::from(self.machine.is_dedicated));
         let demand = |length: u64| {
             let ticks = length.div_ceil(self.machine.tick).saturating_mul(tick);
-            jobs.iter().fold(ticks, |sum: u64, &(index, work)| {
+            let count = |index: usize| {
                 let task = &tasks[index];
-                let reach = length.saturating_add(task.jitter).saturating_add(uneven[index]);
-                sum.saturating_add(reach.div_ceil(task.period).saturating_mul(work))
-            })
+                length.saturating_add(task.jitter).saturating_add(uneven[index]).div_ceil(task.period)
+            };
+            ticks.saturating_add(load.length(count))
         };
         least(demand, ROUNDS_MAX)
     }

@@ -86,6 +86,11 @@ impl Flow {
         flows
     }
 
+    /// Its tokens.
+    pub fn graph(&self) -> &TokenGraph {
+        &self.graph
+    }
+
     /// Its nodes among the tasks.
     pub fn nodes(&self) -> Range<usize> {
         self.first..self.first + self.rates.len()

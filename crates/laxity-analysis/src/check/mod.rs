@@ -18,6 +18,7 @@ mod accounting;
 mod analysed_task;
 mod analysis;
 mod assign;
+mod branches;
 mod busy_period;
 mod chains;
 mod classes;

@@ -5,6 +5,7 @@ mod chains;
 mod details;
 mod earliest;
 mod end_to_end;
+mod instances;
 mod rates;
 mod settle;
 
@@ -13,6 +14,7 @@ pub use earliest::{earliness, unevenness};
 pub use end_to_end::{
     EndToEnd, EndToEndError, Responses, completion_delays, end_to_end, replicas, shift, sporadic_source_offset,
 };
+pub(crate) use instances::longest_path;
 pub use rates::{Rate, RateError, rates};
 pub(crate) use settle::replicas_needed_within;
 pub use settle::{ReplicasError, replicas_needed};
