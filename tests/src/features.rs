@@ -45,7 +45,7 @@ pub enum Feature {
     LowThreads,
     /// klmirqd with a thread for bottom halves of several jobs, in the order of arrival.
     SharedThreads,
-    /// klmirqd with operations that raise several interrupts on several CPUs.
+    /// Operations that raise several interrupts on several CPUs, under klmirqd or process-aware handling.
     Scattered,
     /// The counterpart of priority ceilings under EDF.
     Floors,
@@ -264,7 +264,8 @@ impl Feature {
 
     fn scatter(self, workload: &mut Workload, rng: &mut SplitMix64) {
         self.arbitrate(workload, rng);
-        workload.gpu_management.handling = InterruptHandling::Klmirqd { threads: None };
+        let klmirqd = InterruptHandling::Klmirqd { threads: None };
+        workload.gpu_management.handling = pick(rng, &[klmirqd, klmirqd, InterruptHandling::ProcessAware]);
         for gpu in &mut workload.platform.gpus {
             gpu.interrupt_cpus.clone_from(&workload.platform.clusters[gpu.cluster]);
         }

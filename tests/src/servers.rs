@@ -25,7 +25,7 @@ pub(crate) fn add_devices(workload: &mut Workload, rng: &mut SplitMix64) {
         };
         let budget = Nanos(rng.between(1, 4) * UNIT);
         let server = Server {
-            kind: pick(rng, &[ServerKind::CbsHard, ServerKind::Sporadic]),
+            kind: pick(rng, &[ServerKind::CbsHard, ServerKind::CbsSoft, ServerKind::Sporadic]),
             budget,
             period: Nanos(budget.0 * rng.between(2, 20)),
             priority: None,

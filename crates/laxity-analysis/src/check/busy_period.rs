@@ -8,7 +8,7 @@
 //!   executes other jobs or handlers; for its predecessor, for a replica of data, for a lock or an engine, and then what it waits
 //!   for is pending itself. Jobs never wait in a circle, so that somewhere there is one that proceeds. Whether priorities are
 //!   inherited, and which queues are FIFO, does not matter.
-//! - Handlers, bottom halves in any thread, decisions of the scheduler, context switches, interrupts between processors, and
+//! - Handlers, bottom halves in any thread, those of devices that serve no job among them, decisions of the scheduler, context switches, interrupts between processors, and
 //!   cache-related delay are there as often as there are events: jobs that become ready, threads that do, requests for locks.
 //!
 //! So a busy period lasts no longer than the sum of all that, over all jobs that become ready in it, on however many CPUs. Which are
@@ -35,10 +35,11 @@ use super::analysis::{Analysis, Found};
 use super::assign::Cluster;
 use super::branches::{Job, Load};
 use super::context::Context;
+use super::devices::DeviceLoad;
 use super::halves::Halves;
 use super::safe;
 use super::settled::waits;
-use super::{BoundSource, Finding};
+use super::{BoundSource, Failure, Finding, explain};
 use crate::Test;
 use crate::busy_period::least;
 
@@ -53,9 +54,9 @@ impl Analysis<'_> {
     /// Of each cluster: for how long the part of the machine that it is of may be busy. `None`: no bound is known.
     pub fn busy_periods(&self, tasks: &[AnalysedTask]) -> Vec<Option<u64>> {
         let machine = &self.machine;
-        // Under quanta CPUs wait for a boundary, servers for budget, and devices that serve no job follow other rules.
+        // Under quanta CPUs wait for a boundary, and servers for budget.
         let may_idle = machine.is_quantum_driven || tasks.iter().any(|task| task.server.is_some());
-        if may_idle || machine.accounting != Accounting::Safe || !machine.sharing.devices.is_empty() {
+        if may_idle || machine.accounting != Accounting::Safe {
             return vec![None; self.clusters.len()];
         }
         let mut uneven = vec![0; tasks.len()];
@@ -107,14 +108,16 @@ impl Analysis<'_> {
     /// Whether the tests of one CPU say all of a cluster that there is to say: they are exact but for overheads.
     fn is_served_well(&self, tasks: &[AnalysedTask], index: usize) -> bool {
         let context = Context { machine: &self.machine, index, cluster: &self.clusters[index], analysed: tasks };
-        context.cpus() == 1 && !waits(&context) && context.members().all(|task| task.node.is_none())
+        let is_alone = context.cpus() == 1 && !waits(&context) && context.members().all(|task| task.node.is_none());
+        is_alone && beyond_tests(&context).is_none()
     }
 
     /// Whether Linux executes bottom halves itself, and leaves none to a daemon that waits for other threads of the machine.
     fn leaves_no_half(&self, tasks: &[AnalysedTask], index: usize, busy: u64) -> bool {
         let context = Context { machine: &self.machine, index, cluster: &self.clusters[index], analysed: tasks };
         let pending: Vec<u64> = context.members().map(|task| task.within(busy)).collect();
-        !context.uses_gpus() || safe::lag(&context, &pending).is_ok()
+        let has_halves = context.uses_gpus() || !self.machine.sharing.devices.is_empty();
+        !has_halves || safe::lag(&context, &pending).is_ok()
     }
 
     fn busy_period(
@@ -125,22 +128,28 @@ impl Analysis<'_> {
     ) -> Option<u64> {
         // A handler that waits for a coarse lock waits for another handler.
         let costs = self.workload.platform.overheads.at(tasks.len());
-        let is_shared = !self.workload.best_effort.is_empty();
-        let of = |index: usize| {
-            let context = Context { machine: &self.machine, index, cluster: &self.clusters[index], analysed: tasks };
-            let work = Work::of_jobs(&context, &costs, is_shared);
-            self.clusters[index].members.iter().map(move |&member| {
-                let task = &tasks[member];
-                (member, Job::of(&context, member, task, work.of(task)))
-            })
+        let devices = &self.machine.sharing.devices;
+        let is_shared = !self.workload.best_effort.is_empty() || devices.iter().any(DeviceLoad::is_below);
+        let context =
+            |index: usize| Context { machine: &self.machine, index, cluster: &self.clusters[index], analysed: tasks };
+        let works: Vec<(Context<'_>, Work)> = clusters
+            .clone()
+            .map(context)
+            .map(|context| (context, Work::of_jobs(&context, &costs, is_shared)))
+            .collect();
+        let of = |(context, work): &(Context<'_>, Work)| {
+            let job = |&member: &usize| (member, Job::of(context, member, &tasks[member], work.of(&tasks[member])));
+            context.cluster.members.iter().map(job).collect::<Vec<_>>()
         };
-        let mut jobs: Vec<(usize, Job)> = clusters.clone().flat_map(of).collect();
+        let change = works.iter().map(|(_, work)| work.readiness).max().unwrap_or(0);
+        let there = |cluster: usize| clusters.clone().any(|of| of == cluster);
+        let mut jobs: Vec<(usize, Job)> = works.iter().flat_map(of).collect();
         if jobs.iter().any(|&(task, _)| uneven[task] >= UNBOUNDED) {
             return None;
         }
         jobs.sort_unstable_by_key(|&(task, _)| task);
         let load = Load::new(jobs, &self.flows, uneven);
-        let cpus = clusters.map(|cluster| self.clusters[cluster].cpus.len() as u64).sum::<u64>();
+        let cpus = works.iter().map(|(context, _)| context.cluster.cpus.len() as u64).sum::<u64>();
         let tick = costs.tick.0.saturating_mul(cpus + u64::from(self.machine.is_dedicated));
         let demand = |length: u64| {
             let ticks = length.div_ceil(self.machine.tick).saturating_mul(tick);
@@ -148,7 +157,8 @@ impl Analysis<'_> {
                 let task = &tasks[index];
                 length.saturating_add(task.jitter).saturating_add(uneven[index]).div_ceil(task.period)
             };
-            ticks.saturating_add(load.length(count))
+            let of_devices = devices.iter().map(|device| device.in_busy_period(there, change, length));
+            of_devices.fold(ticks, u64::saturating_add).saturating_add(load.length(count))
         };
         least(demand, ROUNDS_MAX)
     }
@@ -248,6 +258,22 @@ impl Found {
             self.soft = Finding::proven(Test::BusyPeriod);
         }
     }
+}
+
+/// Why nothing but its busy periods bounds what a cluster's jobs are kept by, if so.
+pub(super) fn beyond_tests(context: &Context<'_>) -> Option<Failure> {
+    let sharing = &context.machine.sharing;
+    if let Some(task) = sharing.forgotten[context.index] {
+        let message = "an operation raises several interrupts on several CPUs, so that one of them may come after the job is \
+                       complete, and its handling knows no owner of it any more; route the GPU's interrupts to one CPU";
+        return Some(explain::of_task(context, task, message.to_owned()));
+    }
+    let name = sharing.devices.iter().find_map(|device| device.softly_served(context.index))?;
+    let message = format!(
+        "device \"{name}\": its server may use budget after budget at once, with later deadlines, so that no test bounds what one \
+         that was starved takes then; take \"cbs_hard\" or \"sporadic\""
+    );
+    Some(Failure { cluster: context.cluster.parts[0].number, test: None, task: None, interval: None, message })
 }
 
 /// Whether all jobs of a cluster meet their deadlines if all that is pending is complete within `busy`.

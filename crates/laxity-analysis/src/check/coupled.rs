@@ -21,6 +21,7 @@ use laxity_model::{Graph, Nanos, Replicas, Workload};
 use super::analysed_task::{AnalysedTask, Tokens, UNBOUNDED};
 use super::analysis::{Analysis, Found, find, task_report};
 use super::assign::Cluster;
+use super::busy_period::beyond_tests;
 use super::context::Context;
 use super::hard::{infeasible, overload};
 use super::served::with_budgets;
@@ -264,12 +265,14 @@ pub(super) fn is_coupled(workload: &Workload) -> bool {
     workload.graphs.iter().any(|graph| !graph.edges.is_empty()) || !workload.chains.is_empty()
 }
 
-/// What is found where nothing bounds what nodes of other clusters, or of none that is proven, do to nodes of this one.
+/// What is found where nothing bounds what nodes of other clusters, or of none that is proven, do to nodes of this one; or nothing
+/// but busy periods what else delays its jobs.
 fn unbounded(context: &Context<'_>) -> Option<Found> {
     let of = |(&index, task): (&usize, &AnalysedTask)| {
         task.unbounded().map(|message| explain::of_task(context, index, message.to_owned()))
     };
-    let failure = context.cluster.members.iter().zip(context.members()).find_map(of)?;
+    let failure =
+        context.cluster.members.iter().zip(context.members()).find_map(of).or_else(|| beyond_tests(context))?;
     let hard = match infeasible(context) {
         Some(infeasible) => Finding::failed(Status::Infeasible, vec![infeasible]),
         None => Finding::failed(Status::NotProven, vec![failure.clone()]),

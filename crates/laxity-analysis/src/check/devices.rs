@@ -6,6 +6,9 @@
 //! | PREEMPT_RT, high | any job, from a thread above all of them |
 //! | PREEMPT_RT, low; klmirqd without a server | none: its thread runs where no job wants a CPU |
 //! | klmirqd with a server | any job that is not above the server: for as long as the server's budgets last |
+//!
+//! A soft constant bandwidth server may use budget after budget at once where it was starved: then only busy periods of
+//! the machine say anything, which have all that arrives in them (`docs/decisions/0142-where-only-busy-periods-tell.md`).
 
 use laxity_model::{
     Device, Distribution, ExecutionTime, InterruptHandling, PriorityRule, Scheduler, ServerKind, ThreadPriority,
@@ -19,6 +22,7 @@ use super::context::Context;
 /// A device that serves no job. Times in ticks (nanoseconds).
 #[derive(Clone, Debug)]
 pub(super) struct DeviceLoad {
+    name: String,
     /// Least separation of its interrupts.
     period: u64,
     /// The top half, with the delivery of the bottom half.
@@ -87,6 +91,7 @@ impl DeviceLoad {
             };
             let delivery = if matches!(bottom_halves, Bottom::Stack) { 0 } else { release };
             DeviceLoad {
+                name: device.name.clone(),
                 period: device.period.0.max(1),
                 top_half: longest(&device.top_half).saturating_add(delivery),
                 bottom_half: longest(&device.bottom_half),
@@ -129,6 +134,50 @@ impl DeviceLoad {
         matches!(self.bottom_halves, Bottom::Above { cluster: of } if of == cluster)
     }
 
+    /// Whether its bottom halves are executed where no job wants a CPU.
+    pub fn is_below(&self) -> bool {
+        matches!(self.bottom_halves, Bottom::Below)
+    }
+
+    /// Its name, if a soft server executes its bottom halves in that cluster.
+    pub fn softly_served(&self, cluster: usize) -> Option<&str> {
+        let is_soft = |server: &Budgets| server.kind == ServerKind::CbsSoft;
+        matches!(&self.bottom_halves, Bottom::Served { cluster: of, server } if *of == cluster && is_soft(server))
+            .then_some(&*self.name)
+    }
+
+    /// What a busy period of that length holds of it, in the clusters that are `there`. `change`: that a thread becomes ready, gets a CPU,
+    /// and leaves it again. A bottom half that waits for a budget keeps nothing busy.
+    pub fn in_busy_period(&self, there: impl Fn(usize) -> bool, change: u64, length: u64) -> u64 {
+        let arriving = length.div_ceil(self.period);
+        let interrupts = self.interrupted.iter().any(|&cluster| there(cluster));
+        let top = if interrupts { self.top_half.saturating_add(change) } else { 0 };
+        let bottom = match self.bottom_halves {
+            Bottom::Stack if interrupts => self.bottom_half,
+            Bottom::Above { cluster } if there(cluster) => self.bottom_half.saturating_add(change),
+            Bottom::Served { cluster, server } if there(cluster) => {
+                if server.kind != ServerKind::CbsSoft {
+                    let (most, dispatches) = self.served(&server, length);
+                    let served = most.saturating_add(dispatches.saturating_mul(change));
+                    return arriving.saturating_mul(top).saturating_add(served);
+                }
+                // Its deadline changes with each budget that is used up, two of them in part.
+                let budgets = (self.bottom_half / server.budget.max(1)).saturating_add(2);
+                self.bottom_half.saturating_add(change.saturating_mul(budgets))
+            }
+            _ => 0,
+        };
+        arriving.saturating_mul(top.saturating_add(bottom))
+    }
+
+    /// For how long a server that waits for its budgets executes in a window, whatever arrived; and how often its thread is given a CPU: for
+    /// each bottom half, of which any number may be waiting, and for each budget.
+    fn served(&self, server: &Budgets, length: u64) -> (u64, u64) {
+        let most = server.most(length);
+        let halves = most.checked_div(self.shortest).unwrap_or(u64::MAX).saturating_add(1);
+        (most, halves.saturating_add((length / server.period).saturating_add(2)))
+    }
+
     /// What it may keep from a job of `task`, of the cluster of `context`, in a window.
     pub fn delay(&self, context: &Context<'_>, task: &AnalysedTask, length: u64) -> DeviceDelay {
         let here = context.index;
@@ -144,11 +193,8 @@ impl DeviceLoad {
                 DeviceDelay { top_halves, bottom_halves: bottom(arriving), dispatches: arriving }
             }
             Bottom::Served { cluster, server } if cluster == here && !server.is_below(context, task) => {
-                // A thread is given a CPU for each bottom half, of which any number may be waiting, and for each budget.
-                let most = server.most(length);
-                let halves = most.checked_div(self.shortest).unwrap_or(u64::MAX).saturating_add(1);
-                let budgets = (length / server.period).saturating_add(2);
-                DeviceDelay { top_halves, bottom_halves: most, dispatches: halves.saturating_add(budgets) }
+                let (bottom_halves, dispatches) = self.served(&server, length);
+                DeviceDelay { top_halves, bottom_halves, dispatches }
             }
             _ => DeviceDelay { top_halves, ..DeviceDelay::default() },
         }

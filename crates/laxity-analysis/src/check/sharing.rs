@@ -1,8 +1,8 @@
 //! How resources and GPUs are shared under a configuration.
 
 use laxity_model::{
-    Engine, ExecutionTime, GpuArbitration, InterruptHandling, Nanos, PriorityRule, ResourceProtocol, Scheduler, Scope,
-    ThreadPriority, Workload,
+    Engine, ExecutionTime, GpuArbitration, InterruptHandling, Nanos, Platform, PriorityRule, ResourceProtocol,
+    Scheduler, Scope, ThreadPriority, Workload,
 };
 
 use super::analysed_task::AnalysedTask;
@@ -43,6 +43,8 @@ pub(super) struct Sharing {
     pub left_over: u64,
     /// Of each cluster: what its tasks do.
     users: Vec<Users>,
+    /// Of each cluster: a task of which process-aware handling may forget that a bottom half is its job's.
+    pub forgotten: Vec<Option<usize>>,
 }
 
 /// What the tasks of a cluster that use GPUs do.
@@ -99,6 +101,7 @@ impl Sharing {
             halves_wait: false,
             left_over: 0,
             users: Vec::new(),
+            forgotten: Vec::new(),
             arbitration: match management.arbitration {
                 GpuArbitration::Driver | GpuArbitration::DriverSpinning => Arbitration::Driver,
                 GpuArbitration::Semaphore => Arbitration::Semaphore,
@@ -119,6 +122,8 @@ impl Sharing {
         };
         sharing.users =
             (0..clusters.len()).map(|cluster| sharing.users(cluster, scheduler.rule, clusters, analysed)).collect();
+        let forgotten = |cluster: usize| sharing.forgotten(&workload.platform, cluster, &clusters[cluster], analysed);
+        sharing.forgotten = (0..clusters.len()).map(forgotten).collect();
         sharing.left_over = sharing.left_over(workload, analysed);
         sharing.halves_wait = sharing.halves_wait(workload, analysed);
         sharing
@@ -156,6 +161,24 @@ impl Sharing {
             operations.map(|operation| u64::from(operation.interrupts.saturating_sub(1))).max().unwrap_or(0)
         };
         analysed.iter().map(beyond).fold(0, u64::saturating_add).saturating_mul(scattered)
+    }
+
+    /// A task whose operations raise several interrupts, on several CPUs, under process-aware handling: one of them may come after the
+    /// job is complete, and then has no owner to be aware of.
+    fn forgotten(
+        &self,
+        platform: &Platform,
+        index: usize,
+        cluster: &Cluster,
+        analysed: &[AnalysedTask],
+    ) -> Option<usize> {
+        let is_scattered = self.pools[index].iter().any(|&gpu| platform.gpus[gpu].interrupt_cpus.len() > 1);
+        let has_several = |&&task: &&usize| {
+            let operations = analysed[task].uses.demand.operations.iter();
+            operations.map(|operation| operation.interrupts).any(|interrupts| interrupts > 1)
+        };
+        let is_aware = self.handling == InterruptHandling::ProcessAware;
+        cluster.members.iter().find(has_several).copied().filter(|_| is_aware && is_scattered)
     }
 
     fn halves_wait(&self, workload: &Workload, analysed: &[AnalysedTask]) -> bool {

@@ -2,7 +2,7 @@
 
 use laxity_model::{
     CpuId, GpuArbitration, InterruptHandling, Invocation, Nanos, PriorityRule, ResourceProtocol, Scheduler, Scope,
-    ServerKind, ThreadPriority, Workload,
+    ThreadPriority, Workload,
 };
 
 use super::analysed_task::AnalysedTask;
@@ -74,8 +74,6 @@ impl UnsupportedFeatures<'_> {
         let has_threads =
             matches!(self.sharing.handling, InterruptHandling::PreemptRt(_) | InterruptHandling::Klmirqd { .. });
         for device in &self.workload.platform.devices {
-            let has_server = matches!(self.sharing.handling, InterruptHandling::Klmirqd { .. });
-            let server = device.server.filter(|_| has_server);
             let reason = if is_dedicated(self.scheduler) {
                 "its interrupts would queue on the CPU dedicated to interrupts, which is not analysed; take interrupts on \
                  all CPUs (m instead of 1)"
@@ -88,9 +86,6 @@ impl UnsupportedFeatures<'_> {
                  leave the device out"
             } else if self.accounting == Accounting::Published {
                 "no accounting of devices that serve no job is published; take the safe accounting"
-            } else if server.is_some_and(|server| server.kind == ServerKind::CbsSoft) {
-                "its server may use budget after budget at once, with later deadlines, so that nothing bounds what one that \
-                 was starved takes then; take \"cbs_hard\" or \"sporadic\""
             } else {
                 continue;
             };
@@ -309,16 +304,11 @@ impl UnsupportedFeatures<'_> {
                 let reason = format!("GPU \"{name}\" is not one of its cluster's; name another");
                 self.add(format!("task \"{}\"", task.name), reason);
             }
-            let by_owner = self.sharing.handling == InterruptHandling::ProcessAware;
-            let scattered = pool.iter().any(|&gpu| platform.gpus[gpu].interrupt_cpus.len() > 1);
-            if by_owner && scattered && operations.iter().any(|operation| operation.interrupts > 1) {
-                let reason = format!(
-                    "an operation raises several interrupts on several CPUs, so that one of them may come after the job \
-                     is complete, and \"{}\" knows no owner of it any more; route the GPU's interrupts to one CPU",
-                    self.sharing.handling.name()
-                );
-                self.add(format!("task \"{}\"", task.name), reason);
-            }
+        }
+        if let Some(task) = self.sharing.forgotten[cluster].filter(|_| self.accounting == Accounting::Published) {
+            let reason = "no accounting of bottom halves whose owner is not known any more is published; take the safe \
+                          accounting, or route the GPU's interrupts to one CPU";
+            self.add(format!("task \"{}\"", self.analysed[task].name), reason);
         }
     }
 
