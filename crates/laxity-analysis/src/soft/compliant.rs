@@ -50,10 +50,7 @@ pub fn compliant_vector(set: &TaskSet, points: PriorityPoints<'_>) -> Result<Com
     check_bounded(set).map_err(Outcome::Infeasible)?;
     let cpus = i128::from(set.cpus());
     let shifted = shifted_points(set, points);
-    let lines: Vec<Line> = set.tasks().iter().zip(&shifted).map(|(task, &y)| Line::new(task, y, cpus)).collect();
-    let chosen = set.utilization_ceiling().saturating_sub(1) as usize;
-    let scaled = solve(&lines, chosen, cpus);
-    let s = scaled / whole(cpus);
+    let s = root(set, &shifted) / whole(cpus);
     let x: Vec<Rational> = set.tasks().iter().map(|task| &s - rational(task.wcet, cpus)).collect();
     let response_times: Vec<Rational> = (set.tasks().iter().zip(&x).zip(&shifted))
         .map(|((task, x), &y)| rational(y, cpus) + x + whole(task.wcet))
@@ -61,6 +58,13 @@ pub fn compliant_vector(set: &TaskSet, points: PriorityPoints<'_>) -> Result<Com
     let late = |(task, response): (&AnalysisTask, &Rational)| (response - whole(task.deadline)).max(Rational::zero());
     let tardiness = set.tasks().iter().zip(&response_times).map(late).collect();
     Ok(CompliantVector { s, x, response_times, tardiness })
+}
+
+/// `m * s`, where tardiness is bounded.
+pub(super) fn root(set: &TaskSet, shifted: &[i128]) -> Rational {
+    let cpus = i128::from(set.cpus());
+    let lines: Vec<Line> = set.tasks().iter().zip(shifted).map(|(task, &y)| Line::new(task, y, cpus)).collect();
+    solve(&lines, set.utilization_ceiling().saturating_sub(1) as usize, cpus)
 }
 
 impl CompliantVector {
@@ -76,7 +80,7 @@ impl CompliantVector {
 }
 
 /// `m * (Y - min(Y))` for each task: integers.
-fn shifted_points(set: &TaskSet, points: PriorityPoints<'_>) -> Vec<i128> {
+pub(super) fn shifted_points(set: &TaskSet, points: PriorityPoints<'_>) -> Vec<i128> {
     let cpus = i128::from(set.cpus());
     let point = |(index, task): (usize, &AnalysisTask)| {
         let deadline = cpus * i128::from(task.deadline);

@@ -1,34 +1,37 @@
 //! Tardiness bounds of the compliant vector in whole ticks, without its exact fractions where they make no difference.
 
-use super::{PriorityPoints, check_bounded, compliant_vector};
-use crate::{DeadlineClass, Outcome, TaskSet};
+use super::compliant::{root, shifted_points};
+use super::{PriorityPoints, check_bounded};
+use crate::exact::ceil_ticks;
+use crate::{AnalysisTask, DeadlineClass, Outcome, TaskSet};
 
-/// [`compliant_vector`] under global EDF and implicit deadlines, rounded up to the tick: the same numbers as its
+/// [`compliant_vector`](super::compliant_vector) under global EDF, rounded up to the tick: the same numbers as its
 /// [`tardiness_ticks`](super::CompliantVector::tardiness_ticks), a thousand times faster for hundreds of periods.
 ///
-/// With `w = m * s` the bounds are `ceil((w + (m - 1) * C_i) / m) - min(T)`, whose only fraction is w: rounding it up
-/// first changes nothing. `w` is the root of
+/// With `w = m * s` the bounds are `ceil((w + (m - 1) * C_i + m * (D_i - min(D))) / m) - D_i`, whose only fraction is w: rounding it up
+/// first changes nothing. For implicit deadlines `w` is the root of
 ///
 /// ```text
 /// F(w) = sum of the K largest u_i * (m * T_i - C_i - m * min(T) + w) + U * m * min(T) - m * w
 /// ```
 ///
 /// F is convex with slope at most -1, so a floating-point value `w0` is no further from the root than `|F(w0)|`, and a
-/// bound on the rounding errors of F turns that into an interval. If rounding up leaves a choice, the fractions decide.
+/// bound on the rounding errors of F turns that into an interval. If rounding up leaves a choice, and for other deadlines, `w` is
+/// found exactly.
 ///
 /// # Errors
 /// [`Outcome::Infeasible`] if tardiness is unbounded.
 pub fn tardiness_ticks(set: &TaskSet) -> Result<Vec<u64>, Outcome> {
     check_bounded(set).map_err(Outcome::Infeasible)?;
-    let root = if set.class() == DeadlineClass::Implicit { Balance::new(set).root_ceiling() } else { None };
-    let Some(root) = root else { return Ok(compliant_vector(set, PriorityPoints::Edf)?.tardiness_ticks()) };
+    let shifted = shifted_points(set, PriorityPoints::Edf);
+    let quick = if set.class() == DeadlineClass::Implicit { Balance::new(set).root_ceiling() } else { None };
+    let root = i128::from(quick.unwrap_or_else(|| ceil_ticks(&root(set, &shifted))));
     let cpus = i128::from(set.cpus());
-    let shortest = set.tasks().iter().map(|task| task.period).min().unwrap_or(0);
-    let bound = |wcet: u64| {
-        let completion = divide_up(i128::from(root) + (cpus - 1) * i128::from(wcet), cpus);
-        u64::try_from((completion - i128::from(shortest)).max(0)).unwrap_or(u64::MAX)
+    let bound = |(task, shifted): (&AnalysisTask, &i128)| {
+        let response = divide_up(root + (cpus - 1) * i128::from(task.wcet) + shifted, cpus);
+        u64::try_from((response - i128::from(task.deadline)).max(0)).unwrap_or(u64::MAX)
     };
-    Ok(set.tasks().iter().map(|task| bound(task.wcet)).collect())
+    Ok(set.tasks().iter().zip(&shifted).map(bound).collect())
 }
 
 /// The least integer not below the quotient by a positive divisor.
@@ -110,8 +113,8 @@ impl Balance {
 
 #[cfg(test)]
 mod tests {
+    use super::super::compliant_vector;
     use super::*;
-    use crate::AnalysisTask;
     use laxity_model::rng::SplitMix64;
 
     #[test]
@@ -122,7 +125,9 @@ mod tests {
             let (cpus, scale) = (1 + rng.below(8) as u32, [1, 1_000, 1_000_000][round % 3]);
             let mut task = || {
                 let period = (3 + rng.below(60)) * scale;
-                AnalysisTask::implicit(1 + rng.below(period) / (1 + rng.below(6)), period)
+                let task = AnalysisTask::implicit(1 + rng.below(period) / (1 + rng.below(6)), period);
+                let deadline = if round % 2 == 0 { period } else { (period + rng.below(period)) / (1 + rng.below(2)) };
+                AnalysisTask { deadline: deadline.max(1), ..task }
             };
             let tasks = (0..1 + round % 40).map(|_| task()).collect();
             let set = TaskSet::new(cpus, tasks).expect("in range");
