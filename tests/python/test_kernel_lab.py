@@ -57,9 +57,16 @@ def programs() -> list[Path]:
     return [LAXITY, scheduler, scheduler.with_suffix(".bpf.o"), DEBUG / "examples" / "kernel-tasks"]
 
 
-def lab(programs: list[Path], out: Path, script: str, smp: int, timeout: float = 900) -> str:
+def lab(
+    programs: list[Path],
+    out: Path,
+    script: str,
+    smp: int,
+    timeout: float = 900,
+    machine: kernel_lab.Machine | None = None,
+) -> str:
     """What a script says in the lab. It must end with 0."""
-    code = kernel_lab.run(PRELUDE + script, programs, out, smp, timeout)
+    code = kernel_lab.run(PRELUDE + script, programs, out, smp, timeout, machine)
     said = (out / "output.txt").read_text()
     assert code == 0, said
     return said

@@ -110,16 +110,6 @@ fn gpu(path: &Path, proc: &Path, threads: &[Thread], counts: &BTreeMap<u32, u64>
         return None;
     }
     let driver = fs::read_link(path.join("driver")).ok();
-    let mut numbers: Vec<u32> = fs::read_dir(path.join("msi_irqs"))
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect();
-    if numbers.is_empty() {
-        let line = fs::read_to_string(path.join("irq")).ok().and_then(|text| text.trim().parse().ok());
-        numbers.extend(line.filter(|&number: &u32| number > 0));
-    }
-    numbers.sort_unstable();
     let interrupt = |number: u32| Interrupt {
         number,
         count: counts.get(&number).copied().unwrap_or(0),
@@ -131,8 +121,33 @@ fn gpu(path: &Path, proc: &Path, threads: &[Thread], counts: &BTreeMap<u32, u64>
         vendor: hex("vendor")? as u16,
         device: hex("device")? as u16,
         driver: driver.and_then(|driver| Some(driver.file_name()?.to_str()?.to_owned())),
-        interrupts: numbers.into_iter().map(interrupt).collect(),
+        interrupts: numbers(path).into_iter().map(interrupt).collect(),
     })
+}
+
+/// The interrupts of the device at `path` of `/sys/bus/pci/devices`.
+fn numbers(path: &Path) -> Vec<u32> {
+    let mut numbers: Vec<u32> = fs::read_dir(path.join("msi_irqs"))
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    if numbers.is_empty() {
+        let line = fs::read_to_string(path.join("irq")).ok().and_then(|text| text.trim().parse().ok());
+        numbers.extend(line.filter(|&number: &u32| number > 0));
+    }
+    numbers.sort_unstable();
+    numbers
+}
+
+/// The threads that handle the interrupts of the PCI device at `address`, which need not be a GPU. Devices may share one.
+pub fn threads_of(root: &Path, address: &str) -> io::Result<Vec<Thread>> {
+    let path = root.join("sys/bus/pci/devices").join(address);
+    fs::metadata(&path)?;
+    let numbers = numbers(&path);
+    let mut threads = threads(&root.join("proc"))?;
+    threads.retain(|thread| thread.handles().is_some_and(|number| numbers.contains(&number)));
+    Ok(threads)
 }
 
 /// Each handler of an interrupt has a folder in its folder.
