@@ -241,9 +241,7 @@ LAXITY_FN int laxity_apply(struct laxity_cluster *it, struct laxity_note *note)
 			laxity_resume(core, task);
 		return laxity_withdraw(core, cpu, task, LAXITY_INACTIVE);
 	case HAPPENS_PRIORITY:
-		if (job->occupant != LAXITY_NONE)
-			laxity_lead(core, task, note->number, note->extra);
-		return laxity_prioritize(core, task, note->number, note->extra);
+		return laxity_lead(core, task, note->number, note->extra);
 	case HAPPENS_WORK:
 		if (cpu != LAXITY_NONE) {
 			struct laxity_task *owner = laxity_task_at(core, cpu);

@@ -338,7 +338,7 @@ def _qemu(command: list[str], console: Path) -> Iterator[subprocess.Popen[bytes]
 
 
 def run(
-    script: str, programs: list[Path], out: Path, smp: int = 1, timeout: float = 240, machine: Machine | None = None
+    script: str, programs: list[Path], out: Path, smp: int = 1, timeout: float = 240, *, machine: Machine | None = None
 ) -> int:
     """Boots, runs `script`, and returns its exit code; what it wrote below /out is in the folder `out`."""
     lacking = missing_tools()

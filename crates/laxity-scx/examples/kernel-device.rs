@@ -1,8 +1,8 @@
 //! Tasks of the scheduler in the kernel of which one uses a device whose interrupts a thread of the kernel handles: what the lab
 //! runs, and how a program has that thread work for its job.
 //!
-//!     kernel-device device=edu:0000:00:04.0,0000:00:05.0 [threads=irq/10-,irq/11-] [priority=1] [after=0] [middle=100] [jobs=1]
-//!                   [period=1000]
+//!     kernel-device device=edu:0000:00:04.0,0000:00:05.0 [threads=irq/10-,irq/11-] [priority=1] [cluster=0] [after=0]
+//!                   [waiter=0] [middle=100] [jobs=1] [period=1000]
 //!     kernel-device device=tty:/dev/ttyS1 [bytes=8192] ...
 //!
 //! `edu` is a PCI device of QEMU for which the driver `uio_pci_generic` is loaded: a job has each copy something, which takes it
@@ -10,7 +10,8 @@
 //! until the interrupt thread has sent the most. Of the threads that `laxity sched irq` has named those whose names begin like `threads`
 //! work for the job meanwhile.
 //! The other task, `middle` of priority 2, computes for `middle` ms in each period. `priority` is that of the one with the device,
-//! which is released `after` ms before it. Prints the longest response time of each.
+//! which is released `after` ms before it. With `waiter` there is one more, of priority 1, which is released so many ms after the one
+//! with the device and wants a lock that this one has meanwhile. Prints the longest response time of each.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -21,7 +22,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use laxity_model::{Instant, Nanos};
-use laxity_scx::{InterruptThread, Membership, TaskRequest};
+use laxity_scx::{InterruptThread, Lock, Membership, TaskRequest};
 use laxity_sys::clock::{now, thread_cpu_time};
 use laxity_sys::shared_page::SharedPage;
 
@@ -30,7 +31,9 @@ struct Wanted {
     threads: Vec<String>,
     bytes: u64,
     priority: u64,
+    cluster: Option<usize>,
     after: u64,
+    waiter: u64,
     middle: u64,
     jobs: u64,
     period: u64,
@@ -39,7 +42,7 @@ struct Wanted {
 impl Wanted {
     fn read() -> Result<Wanted, String> {
         let (mut device, mut threads, mut bytes, mut priority, mut after) = (String::new(), Vec::new(), 8_192, 1, 0);
-        let (mut middle, mut jobs, mut period) = (100, 1, 1_000);
+        let (mut cluster, mut waiter, mut middle, mut jobs, mut period) = (None, 0, 100, 1, 1_000);
         for argument in std::env::args().skip(1) {
             let (key, value) = argument.split_once('=').ok_or_else(|| format!("{argument}: key=value is expected"))?;
             let number = || value.parse::<u64>().map_err(|error| format!("{argument}: {error}"));
@@ -48,18 +51,20 @@ impl Wanted {
                 "threads" => threads.extend(value.split(',').map(str::to_owned)),
                 "bytes" => bytes = number()?,
                 "priority" => priority = number()?,
+                "cluster" => cluster = Some(number()? as usize),
                 "after" => after = number()?,
+                "waiter" => waiter = number()?,
                 "middle" => middle = number()?,
                 "jobs" => jobs = number()?,
                 "period" => period = number()?,
                 _ => {
                     return Err(format!(
-                        "{key}: device, threads, bytes, priority, after, middle, jobs and period are known"
+                        "{key}: device, threads, bytes, priority, cluster, after, waiter, middle, jobs and period are known"
                     ));
                 }
             }
         }
-        Ok(Wanted { device, threads, bytes, priority, after, middle, jobs, period })
+        Ok(Wanted { device, threads, bytes, priority, cluster, after, waiter, middle, jobs, period })
     }
 }
 
@@ -142,6 +147,9 @@ impl Device {
     }
 }
 
+/// What the owner has while it waits for its device, if another task waits for it.
+static SHARED: Lock = Lock::new();
+
 /// Uses the CPU for `cost`, whatever else happens.
 fn execute(cost: Nanos) {
     let begin = thread_cpu_time();
@@ -183,19 +191,22 @@ fn run(wanted: &Wanted) -> Result<(), String> {
     let threads = threads.map_err(|error| error.to_string())?;
     // All threads are tasks by then: a new control page takes Linux a grace period of RCU.
     let start = now().saturating_add(Nanos::from_millis(1_000));
-    let request = |name: &str, release: Instant, priority| TaskRequest {
+    let request = |name: &str, release: Instant, priority, cluster| TaskRequest {
         name: name.to_owned(),
         period: Nanos::from_millis(wanted.period),
         deadline: Nanos::from_millis(wanted.period),
         wcet: Nanos::from_millis(wanted.period / 2),
         budget: None,
         priority,
-        cluster: None,
+        cluster,
         release: Some(release),
     };
-    let owner = request("owner", start, wanted.priority);
+    let released = |ms| start.saturating_add(Nanos::from_millis(ms));
+    let locks = wanted.waiter > 0;
+    let owner = request("owner", start, wanted.priority, wanted.cluster);
     let owner = task(&membership, owner, wanted.jobs, move |task| {
         execute(Nanos::from_millis(1));
+        let _guard = locks.then(|| task.lock(&SHARED));
         let _expected: Vec<_> = threads.iter().map(|thread| task.expect(thread)).collect();
         devices.iter_mut().try_for_each(Device::begin)?;
         devices.iter_mut().try_for_each(Device::wait)?;
@@ -203,12 +214,17 @@ fn run(wanted: &Wanted) -> Result<(), String> {
         Ok(())
     });
     let cost = Nanos::from_millis(wanted.middle);
-    let middle = request("middle", start.saturating_add(Nanos::from_millis(wanted.after)), 2);
-    let middle = task(&membership, middle, wanted.jobs, move |_| {
+    let middle = task(&membership, request("middle", released(wanted.after), 2, Some(0)), wanted.jobs, move |_| {
         execute(cost);
         Ok(())
     });
-    for thread in [owner, middle] {
+    let waiter = locks.then(|| {
+        task(&membership, request("waiter", released(wanted.waiter), 1, wanted.cluster), wanted.jobs, |task| {
+            drop(task.lock(&SHARED));
+            Ok(())
+        })
+    });
+    for thread in [owner, middle].into_iter().chain(waiter) {
         let (name, response) = thread.join().map_err(|_| "a thread panicked".to_owned())??;
         println!("{name} response_us={}", response.0 / 1_000);
     }

@@ -39,13 +39,6 @@ impl KernelThread {
         }
         Ok(KernelThread { number, name, cpu })
     }
-
-    /// All of a name that begins like that.
-    fn all(start: &str) -> Vec<KernelThread> {
-        let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        numbers.filter_map(|number| KernelThread::of(number).ok()).filter(|it| it.name.starts_with(start)).collect()
-    }
 }
 
 impl fmt::Display for KernelThread {
@@ -100,25 +93,7 @@ impl Borrowed {
             Some(Err(error)) => Err(error),
         }
     }
-
-    /// Where Linux was started with `threadirqs` it leaves timers to `ksoftirqd`, an ordinary thread: behind all jobs, the
-    /// next release would wait for a CPU that no job wants. Above them it is as without that parameter.
-    pub fn raise_timers(&mut self) -> Result<(), String> {
-        let parameters = fs::read_to_string("/proc/cmdline").unwrap_or_default();
-        if !parameters.split_whitespace().any(|word| word == "threadirqs") {
-            return Ok(());
-        }
-        for thread in KernelThread::all("ksoftirqd/") {
-            let own = self.keep(&thread)?;
-            let raised = own.fixed(TIMERS).and_then(|raised| raised.give_to(thread.number));
-            raised.map_err(|error| format!("{thread}: {error}"))?;
-        }
-        Ok(())
-    }
 }
-
-/// The priority of `ksoftirqd` then.
-const TIMERS: u8 = 99;
 
 #[cfg(test)]
 mod tests {
@@ -128,8 +103,9 @@ mod tests {
     fn a_thread_is_described_behind_a_name_with_blanks() {
         let rest = "S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 -51 0 1 0 300 0 0 18446744073709551615 0 0 0 0 0 0 0 2147483647 0 0 0 0 17 3 50 1";
         let stat = format!("77 (irq/131-nv (x) y) {rest}");
-        assert_eq!(stat_of(&stat), Some(("irq/131-nv (x) y".to_owned(), 2_129_984, 3)));
-        assert!(2_129_984 & OF_KERNEL != 0);
+        let (name, flags, cpu) = stat_of(&stat).expect("it has all fields");
+        assert_eq!((name.as_str(), flags, cpu), ("irq/131-nv (x) y", 2_129_984, 3));
+        assert_ne!(flags & OF_KERNEL, 0, "a thread of the kernel");
     }
 
     #[test]

@@ -108,8 +108,7 @@ impl Server {
             io::ErrorKind::AddrInUse => ServerError::Running,
             _ => ServerError::Listen(error),
         })?;
-        let mut borrowed = Borrowed::default();
-        borrowed.raise_timers().map_err(ServerError::Threads)?;
+        let borrowed = Borrowed::default();
         let tasks = Tasks::new(clusters, scheduler.rule, is_traced);
         let (members, next_member, is_stopping) = (BTreeMap::new(), 0, false);
         Ok(Server { settings, scheduler, kernel, tasks, borrowed, listener, members, next_member, start, is_stopping })

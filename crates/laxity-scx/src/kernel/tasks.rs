@@ -147,6 +147,18 @@ impl Tasks {
         let cluster = request.cluster.or_else(|| self.clusters.iter().position(has_cpu)).ok_or_else(|| {
             format!("{thread} was last on CPU {}, which no task has; say which cluster it works for", thread.cpu)
         })?;
+        let cpus = self.clusters.get(cluster);
+        let cpus = cpus.ok_or_else(|| format!("cluster {cluster}, and there are {}, from 0", self.clusters.len()))?;
+        let cpus = CpuMask::of(cpus.iter().copied());
+        let give_cpus = || {
+            cpus.give_to(thread.number)
+                .map_err(|error| format!("{thread} cannot have the CPUs of cluster {cluster}: {error}"))
+        };
+        if let Some((number, own)) = self.handler(&thread, cluster) {
+            // Linux takes them away from it when the affinity of its interrupt changes.
+            give_cpus()?;
+            return Ok(self.interrupt(kernel, number, own));
+        }
         let Share { budget, period } = request.server;
         let task = TaskRequest {
             name: thread.name.clone(),
@@ -162,9 +174,7 @@ impl Tasks {
         self.check(&begin)?;
         let number = self.free_number(kernel)?;
         let own = borrowed.keep(&thread)?;
-        let cpus = CpuMask::of(self.clusters[cluster].iter().copied());
-        cpus.give_to(thread.number)
-            .map_err(|error| format!("{thread} cannot have the CPUs of cluster {cluster}: {error}"))?;
+        give_cpus()?;
         let start = Start {
             thread: thread.number,
             number: number as u32,
@@ -188,6 +198,13 @@ impl Tasks {
         let (process, page, entry, is_over) = (0, NO_PAGE, 0, false);
         self.add(number, Known { begin, process, cluster, page, entry, counters, is_over, own: Some(own) });
         Ok(self.interrupt(kernel, number, own))
+    }
+
+    /// The number of a thread that handles interrupts for that cluster already, and how Linux scheduled it before.
+    fn handler(&self, thread: &KernelThread, cluster: usize) -> Option<(usize, Attributes)> {
+        let is_it = |known: &Known| !known.is_over && known.begin.thread == thread.number && known.cluster == cluster;
+        let number = self.numbers.iter().position(|&task| is_it(&self.known[task]))?;
+        Some((number, self.known[self.numbers[number]].own?))
     }
 
     /// The page of connection `member`, if its process has not got it yet. An error is the reason why it has none.
