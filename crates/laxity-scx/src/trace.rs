@@ -99,20 +99,8 @@ pub fn recording(
         left_out += of_cluster.len() - whole;
         let (ranks, records) = (&ranks[..], &mut records);
         let is_edf = scheduler.rule == PriorityRule::Edf;
-        let (released, deadlines, states, serving) = Default::default();
-        let mut cluster = Cluster {
-            cpus,
-            tasks,
-            is_edf,
-            ranks,
-            start: start.0,
-            now: 0,
-            released,
-            deadlines,
-            states,
-            serving,
-            records,
-        };
+        let (last, serving) = Default::default();
+        let mut cluster = Cluster { cpus, tasks, is_edf, ranks, start: start.0, now: 0, last, serving, records };
         let taken = of_cluster[..whole].iter().take_while(|note| cluster.take(note)).count();
         left_out += whole - taken;
     }
@@ -138,21 +126,28 @@ struct Cluster<'a> {
     ranks: &'a [u32],
     start: u64,
     now: u64,
-    /// Jobs of each task so far.
-    released: Vec<u32>,
-    /// Of the last one.
-    deadlines: Vec<Instant>,
-    /// Of the last one.
-    states: Vec<State>,
+    /// The last job of each task.
+    last: Vec<Last>,
     /// Interrupt threads that have work, and the tasks that they work for.
     serving: Vec<(u16, u16)>,
     records: &'a mut Vec<Record>,
 }
 
-/// The last job of a task, as far as was noted.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// The last job of a task.
+#[derive(Clone, Copy, Default)]
+struct Last {
+    /// Jobs so far.
+    released: u32,
+    /// Its deadline, from the scheduler's start on.
+    deadline: Instant,
+    state: State,
+}
+
+/// As far as was noted.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum State {
     /// Complete or suspended, or there is none.
+    #[default]
     Idle,
     Ready,
     Executes,
@@ -166,8 +161,7 @@ impl Cluster<'_> {
         let now = Instant(self.now);
         let cpu = self.cpu(note.cpu);
         if let Some(Happening::Release { release, rank }) = note.event {
-            let released = self.count(note.task);
-            *released += 1;
+            self.last(note.task).released += 1;
             let job = self.job(note.task);
             let due = Instant(release.saturating_sub(self.start).min(self.now));
             let relative = self.tasks.get(usize::from(note.task)).map(|task| task.deadline.0);
@@ -175,11 +169,7 @@ impl Cluster<'_> {
             let of = job.task;
             let [deadline_at, level] = [deadline, rank].map(|at| at.saturating_sub(self.start));
             let deadline_at = Instant(deadline_at);
-            let at = usize::from(note.task);
-            if self.deadlines.len() <= at {
-                self.deadlines.resize(at + 1, Instant::ZERO);
-            }
-            self.deadlines[at] = deadline_at;
+            self.last(note.task).deadline = deadline_at;
             self.records.push(Record { at: due, event: Event::Release { job, deadline: deadline_at } });
             if self.is_edf && rank != deadline {
                 // It goes on with the budget of the one before.
@@ -231,11 +221,10 @@ impl Cluster<'_> {
     /// An interrupt thread has work: a job of it.
     fn begin_work(&mut self, thread: u16, owner: Option<u16>, urgency: u64, of: u16) {
         let at = Instant(self.now);
-        *self.count(thread) += 1;
+        self.last(thread).released += 1;
         let job = self.job(thread);
-        let deadline = owner.and_then(|owner| self.deadlines.get(usize::from(owner)).copied()).unwrap_or(at);
-        let is_before = |task: &&RecordedTask| task.is_interrupt;
-        let device = self.tasks.iter().take(usize::from(thread)).filter(is_before).count();
+        let deadline = owner.map_or(at, |owner| self.last(owner).deadline);
+        let device = self.tasks.iter().take(usize::from(thread)).filter(|before| before.is_interrupt).count();
         let owner_job = owner.map(|owner| self.job(owner));
         self.serving.extend(owner.map(|owner| (thread, owner)));
         let priority = self.priority(thread, urgency, of);
@@ -252,19 +241,16 @@ impl Cluster<'_> {
 
     /// Changes the state of the note's task. Returns the one before.
     fn change(&mut self, note: &Note) -> State {
-        let at = usize::from(note.task);
-        if self.states.len() <= at {
-            self.states.resize(at + 1, State::Idle);
-        }
+        let last = self.last(note.task);
         let to = match note.event {
             Some(Happening::Release { .. } | Happening::Work { .. } | Happening::Resume | Happening::Stop) => {
                 State::Ready
             }
             Some(Happening::Run) => State::Executes,
             Some(Happening::Complete | Happening::Suspend | Happening::Forget) => State::Idle,
-            _ => self.states[at],
+            _ => last.state,
         };
-        std::mem::replace(&mut self.states[at], to)
+        std::mem::replace(&mut last.state, to)
     }
 
     /// A CPU of the cluster; events that happened on another one are noted at its first.
@@ -272,16 +258,16 @@ impl Cluster<'_> {
         cpu_id(self.cpus.get(usize::from(local)).or(self.cpus.first()).copied().unwrap_or(0))
     }
 
-    fn count(&mut self, task: u16) -> &mut u32 {
+    fn last(&mut self, task: u16) -> &mut Last {
         let at = usize::from(task);
-        if self.released.len() <= at {
-            self.released.resize(at + 1, 0);
+        if self.last.len() <= at {
+            self.last.resize(at + 1, Last::default());
         }
-        &mut self.released[at]
+        &mut self.last[at]
     }
 
     fn job(&mut self, task: u16) -> JobId {
-        let index = self.count(task).saturating_sub(1);
+        let index = self.last(task).released.saturating_sub(1);
         JobId { task: TaskId(u32::from(task)), index }
     }
 }

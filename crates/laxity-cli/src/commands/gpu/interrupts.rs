@@ -285,4 +285,28 @@ mod tests {
         assert_eq!(priority(&format!("77 (irq/131-nv (x) y) {rest} 50 1 0 0 0")), Some(50));
         assert_eq!(priority(&format!("78 (nv_queue) {rest} 0 0 0 0 0")), None);
     }
+
+    #[test]
+    fn the_threads_of_a_device_are_those_of_its_interrupts() {
+        let folder = laxity_testing::Directory::new("device-threads");
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("it is below the folder")).expect("a folder");
+            fs::write(path, text).expect("a file");
+        };
+        let device = "sys/bus/pci/devices/0000:00:10.0";
+        write(&format!("{device}/irq"), "10\n");
+        for (thread, name) in
+            [(7, "irq/10-uio_pci_generic"), (8, "irq/10-s-uio_pci_generic"), (9, "irq/100-x"), (5, "sh")]
+        {
+            write(&format!("proc/{thread}/comm"), name);
+        }
+        let found = |address| Ok::<_, io::Error>(threads_of(folder.path(), address)?.iter().map(|it| it.pid).collect());
+        assert_eq!(found("0000:00:10.0").expect("it is there"), [7, 8]);
+        assert!(found("0000:00:11.0").is_err_and(|error: io::Error| error.kind() == io::ErrorKind::NotFound));
+        // Interrupts of its own come in place of the line.
+        write(&format!("{device}/msi_irqs/100"), "msi");
+        let of_message: Vec<u32> = found("0000:00:10.0").expect("it is there");
+        assert_eq!(of_message, [9]);
+    }
 }

@@ -99,3 +99,15 @@ fn threads(which: &[Which]) -> Result<Vec<u32>, CliError> {
     threads.dedup();
     Ok(threads)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_has_an_address_and_a_thread_a_number() {
+        assert!(matches!("188".parse(), Ok(Which::Thread(188))));
+        assert!(matches!("0000:41:00.0".parse(), Ok(Which::Device(address)) if address == "0000:41:00.0"));
+        assert!("nvidia".parse::<Which>().is_err());
+    }
+}
