@@ -40,9 +40,12 @@ enum laxity_happening {
 	HAPPENS_CLAIM,
 	/* The task is no more. */
 	HAPPENS_FORGET,
-	/* Its effective priority is `number`, with ties by `extra`. */
+	/* Its effective priority is `number`, with ties by `extra`, and that of interrupt threads that work for it. */
 	HAPPENS_PRIORITY,
-	/* An interrupt thread has work at that priority, for the task whose number is `cpu`; LAXITY_NONE: for none. */
+	/*
+	 * An interrupt thread has work, for the task whose number is `cpu`, at the effective priority of that task's job, which
+	 * `number` and `extra` say afterwards; LAXITY_NONE: for none, and they say it before.
+	 */
 	HAPPENS_WORK,
 	/* It enters a non-preemptive section, and leaves it. */
 	HAPPENS_ENTER,
@@ -238,8 +241,16 @@ LAXITY_FN int laxity_apply(struct laxity_cluster *it, struct laxity_note *note)
 			laxity_resume(core, task);
 		return laxity_withdraw(core, cpu, task, LAXITY_INACTIVE);
 	case HAPPENS_PRIORITY:
-		return laxity_prioritize(core, task, note->number, note->extra);
+		return laxity_lead(core, task, note->number, note->extra);
 	case HAPPENS_WORK:
+		if (cpu != LAXITY_NONE) {
+			struct laxity_task *owner = laxity_task_at(core, cpu);
+
+			if (owner->state == LAXITY_INACTIVE)
+				return LAXITY_NOT_PENDING;
+			note->number = owner->major;
+			note->extra = owner->tie;
+		}
 		return laxity_wake(core, task, cpu, note->number, note->extra);
 	case HAPPENS_ENTER:
 		return laxity_enter(core, task);

@@ -34,6 +34,7 @@ int NATIVE(complete)(core *c, u32 cpu, u32 task) { return laxity_complete(c, cpu
 int NATIVE(suspend)(core *c, u32 cpu, u32 task) { return laxity_suspend(c, cpu, task); }
 int NATIVE(resume)(core *c, u32 task) { return laxity_resume(c, task); }
 int NATIVE(prioritize)(core *c, u32 task, u64 major, u32 tie) { return laxity_prioritize(c, task, major, tie); }
+int NATIVE(lead)(core *c, u32 owner, u64 major, u32 tie) { return laxity_lead(c, owner, major, tie); }
 int NATIVE(wake)(core *c, u32 thread, u32 owner, u64 major, u32 tie) { return laxity_wake(c, thread, owner, major, tie); }
 int NATIVE(tick)(core *c, u32 cpu, u64 quantum) { return laxity_tick(c, cpu, quantum); }
 int NATIVE(switch)(core *c, u32 cpu, u32 task) { return laxity_switch(c, cpu, task); }

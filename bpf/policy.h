@@ -149,6 +149,33 @@ LAXITY_FN int laxity_wake(struct laxity_core *core, laxity_u32 thread, laxity_u3
 	return 0;
 }
 
+/* The effective priority of the interrupt threads that work for `owner`, of which one goes first, is this from now on. */
+LAXITY_SUB int laxity_prioritize_threads(struct laxity_core *core, laxity_u32 owner, laxity_u64 major, laxity_u32 tie)
+{
+	laxity_u32 thread;
+
+	for (thread = 0; thread < LAXITY_TASKS; thread++) {
+		struct laxity_task *work = laxity_task_at(core, thread);
+
+		/* Those that wait for their turn are in no heap. */
+		if (work->owner != owner || work->state != LAXITY_HELD || LAXITY_MUTANT(core, 38))
+			continue;
+		work->major = major;
+		work->tie = tie;
+	}
+	return laxity_prioritize(core, laxity_task_at(core, owner)->occupant, major, tie);
+}
+
+/* As laxity_prioritize, of a job and of all interrupt threads that work for it. */
+LAXITY_FN int laxity_lead(struct laxity_core *core, laxity_u32 owner, laxity_u64 major, laxity_u32 tie)
+{
+	if (owner >= core->tasks)
+		return LAXITY_NO_SUCH;
+	if (laxity_task_at(core, owner)->occupant != LAXITY_NONE && !LAXITY_MUTANT(core, 39))
+		laxity_prioritize_threads(core, owner, major, tie);
+	return laxity_prioritize(core, owner, major, tie);
+}
+
 /* The process of `task` (LAXITY_NONE: the idle process) is now the one on `cpu`. */
 LAXITY_FN int laxity_switch(struct laxity_core *core, laxity_u32 cpu, laxity_u32 task)
 {

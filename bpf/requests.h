@@ -75,7 +75,8 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 		job->since = job->idle_since = 0;
 		job->throttled = 0;
 		job->level = begin->level;
-		job->waits_for = 0;
+		job->waits_for = job->owner = 0;
+		job->anonymous = 0;
 		*place = number + 1;
 		job->pid = begin->pid;
 		if (number >= state.tasks)

@@ -9,7 +9,7 @@
  * Guarantee: each CPU runs its linked job whenever that is runnable, and no other thread is owed time there.
  * A thread is in a non-preemptive section while a word in its page says so. The scheduler looks at that only where another
  * job should have the CPU: the thread keeps it, for 10 ms at most, and yields at the end of the section.
- * Not handled: interrupt threads.
+ * Threads of the kernel that handle interrupts have the priority of the job that they work for: interrupts.h.
  *
  * Races: links are decided under the lock of the core and carried out without. A CPU that reads a link just before it
  * changes is kicked by the one that changed it, and reads again. Custody changes under that lock, so one CPU gets the thread.
@@ -19,6 +19,7 @@
 #include "alarm.h"
 #include "budgets.h"
 #include "inherit.h"
+#include "interrupts.h"
 #include "others.h"
 #include "sections.h"
 #include "tasks.h"
@@ -117,9 +118,13 @@ SEC("struct_ops/laxity_enqueue") int laxity_enqueue(unsigned long long *context)
 	end_wait(job, cpu);
 	/* It woke, if its job was suspended or waits for that; else it lost its CPU. */
 	note.extra = 1;
-	outcome = job->waits == WAITS_BUDGET ? 0 : happen(&note, HAPPENS_RESUME, cpu, number, job);
-	if (outcome && outcome != LAXITY_NOT_SUSPENDED)
-		FAIL("a wake-up was refused", task->pid);
+	if (job->anonymous)
+		begin_work(&note, number, job);
+	else if (job->waits != WAITS_BUDGET) {
+		outcome = happen(&note, HAPPENS_RESUME, cpu, number, job);
+		if (outcome && outcome != LAXITY_NOT_SUSPENDED)
+			FAIL("a wake-up was refused", task->pid);
+	}
 	job->strays = 0;
 	happen(&note, HAPPENS_PUT, cpu, number, job);
 	/* Its job may have had that link before the thread came here: no change of links kicks that CPU. */
@@ -318,6 +323,8 @@ SEC("struct_ops/laxity_quiescent") int laxity_quiescent(unsigned long long *cont
 		bpf_task_storage_delete(&numbers, task);
 	} else if (!(context[1] & DEQUEUED_TO_SLEEP)) {
 		happen(&note, HAPPENS_STOP, cpu, number, job);
+	} else if (job->anonymous) {
+		end_work(&note, cpu, number, job);
 	} else if (entry && entry->is_complete) {
 		entry->is_complete = 0;
 		end_job(&note, cpu, number, job, 1);

@@ -13,6 +13,8 @@
 /* Processes that have tasks, and tasks of each. */
 #define LAXITY_PAGES 64
 #define LAXITY_ENTRIES 32
+/* Interrupt threads that a task can have work for it at the same time. */
+#define LAXITY_SERVED 8
 #define LAXITY_PAGE 4096
 #define LAXITY_DUMP 32768
 
@@ -58,6 +60,12 @@ struct laxity_job {
 	u32 of;
 	/* The number of the task that has what it waits for, plus 1; 0: it waits for none. */
 	u32 waits_for;
+	/* Of a thread that handles interrupts: its budget while it works for no task; 0: this is a task. See interrupts.h. */
+	u64 anonymous;
+	/* The number of the task that it works for, or last did, plus 1; 0: for none. */
+	u32 owner;
+	/* How often it worked for a task. */
+	u32 owned;
 };
 
 /* What a thread and the scheduler tell each other, in the page of its process. The thread writes the first line only. */
@@ -70,7 +78,9 @@ struct laxity_entry {
 	u32 is_non_preemptive;
 	/* The thread, before it sleeps: the entry of the task that has what it waits for, plus 1; 0: it does not wait. */
 	u32 waits_for;
-	u32 unused[12];
+	/* The thread, before it waits for devices: the numbers of the interrupt threads that work for it, plus 1; 0: none. */
+	u32 served_by[LAXITY_SERVED];
+	u32 unused[4];
 	/* The number of the present job, from 1. */
 	u32 job;
 	/* Another job waits for the end of the section: the thread yields then. */
@@ -226,7 +236,9 @@ LAXITY_INLINE int carry_out_here(struct laxity_note *note)
 {
 	int outcome;
 
-	note->cpu = local_of(note->cluster, note->cpu);
+	/* An owner is no CPU. */
+	if (note->kind != HAPPENS_WORK)
+		note->cpu = local_of(note->cluster, note->cpu);
 	outcome = laxity_happen(note);
 	if (note->is_news || note->links) {
 		if (setting.is_traced && bpf_ringbuf_output(&notes, note, sizeof(*note), BPF_RB_NO_WAKEUP))

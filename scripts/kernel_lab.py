@@ -17,6 +17,8 @@ CPU are carried out the others stand still, for milliseconds.
 
 import argparse
 import contextlib
+import dataclasses
+import lzma
 import os
 import re
 import shutil
@@ -110,6 +112,29 @@ def fetch_kernel() -> Path:
         raise MissingError("; ".join(reasons))
 
 
+def kernel_modules(names: list[str]) -> list[Path]:
+    """Modules of that kernel, such as uio, fetched if need be and not compressed."""
+    home = fetch_kernel().parent
+    found = [home / f"{name}.ko" for name in names]
+    if all(module.exists() for module in found):
+        return found
+    reasons = []
+    for suite in SUITES:
+        with tempfile.TemporaryDirectory(dir=HOME) as folder:
+            try:
+                here = Suite(suite, Path(folder) / suite).unpacked(home.name)
+            except MissingError as reason:
+                reasons.append(f"{suite}: {reason}")
+                continue
+            for module in found:
+                for packed in here.rglob(f"{module.name}.xz"):
+                    module.write_bytes(lzma.decompress(packed.read_bytes()))
+        if all(module.exists() for module in found):
+            return found
+        reasons.append(f"{suite}: {home.name} has not all of {', '.join(names)}")
+    raise MissingError("; ".join(reasons))
+
+
 def versions() -> list[str]:
     """The versions of kernels that can be fetched, such as 6.18, oldest first."""
     HOME.mkdir(parents=True, exist_ok=True)
@@ -173,12 +198,7 @@ class Suite:
             kernel = HOME / "kernel" / name / "vmlinuz"
             if kernel.exists():
                 return kernel
-            here = self.folder / "unpacked"
-            for part in parts(name, names):
-                self._apt("apt-get", "download", part)
-                (package,) = (self.folder / "packages").glob(f"{part}_*.deb")
-                subprocess.run(["dpkg", "-x", package, here], check=True)
-                package.unlink()
+            here = self.unpacked(name, parts(name, names))
             # Below /boot, or beside the modules.
             (image, *_), (config, *_) = (sorted(here.rglob(file)) or [here] for file in ["vmlinuz*", "config*"])
             if image.is_file() and config.is_file() and "CONFIG_SCHED_CLASS_EXT=y" in config.read_text().splitlines():
@@ -186,6 +206,16 @@ class Suite:
                 return image.rename(kernel)
             shutil.rmtree(here)
         raise MissingError(f"it has no small kernel{f' {asked}' if asked else ''} with sched_ext")
+
+    def unpacked(self, image: str, packages: list[str] | None = None) -> Path:
+        """A folder with what is in a kernel's packages."""
+        here = self.folder / "unpacked"
+        for part in packages or parts(image, self.names()):
+            self._apt("apt-get", "download", part)
+            (package,) = (self.folder / "packages").glob(f"{part}_*.deb")
+            subprocess.run(["dpkg", "-x", package, here], check=True)
+            package.unlink()
+        return here
 
 
 def parts(image: str, names: list[str]) -> list[str]:
@@ -282,6 +312,18 @@ def _run_quietly(*command: str | Path) -> bool:
 # --- a run ---------------------------------------------------------------------------------------------------------
 
 
+@dataclasses.dataclass
+class Machine:
+    """What a machine has besides its CPUs."""
+
+    # Arguments for QEMU.
+    devices: list[str] = dataclasses.field(default_factory=list)
+    # Modules of the kernel, which the script loads from /lab.
+    modules: list[str] = dataclasses.field(default_factory=list)
+    # Words for the kernel's command line.
+    parameters: list[str] = dataclasses.field(default_factory=list)
+
+
 @contextlib.contextmanager
 def _qemu(command: list[str], console: Path) -> Iterator[subprocess.Popen[bytes]]:
     """QEMU, which ends with the block, however that ends."""
@@ -295,12 +337,16 @@ def _qemu(command: list[str], console: Path) -> Iterator[subprocess.Popen[bytes]
         process.wait()
 
 
-def run(script: str, programs: list[Path], out: Path, smp: int = 1, timeout: float = 240) -> int:
+def run(
+    script: str, programs: list[Path], out: Path, smp: int = 1, timeout: float = 240, *, machine: Machine | None = None
+) -> int:
     """Boots, runs `script`, and returns its exit code; what it wrote below /out is in the folder `out`."""
     lacking = missing_tools()
     if lacking:
         raise MissingError(not_installed(lacking))
+    machine = machine or Machine()
     image = fetch_kernel()
+    programs = programs + (kernel_modules(machine.modules) if machine.modules else [])
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -323,7 +369,8 @@ def run(script: str, programs: list[Path], out: Path, smp: int = 1, timeout: flo
         command += ["-device", "virtio-serial-pci", "-chardev", f"file,id=results,path={results}"]
         command += ["-device", "virtserialport,chardev=results,name=results"]
         command += ["-kernel", str(image), "-initrd", str(archive)]
-        command += ["-append", "console=ttyS0 quiet skew_tick=1 panic=-1 oops=panic"]
+        words = ["console=ttyS0", "quiet", "skew_tick=1", "panic=-1", "oops=panic", *machine.parameters]
+        command += ["-append", " ".join(words), *machine.devices]
         with _qemu(command, console) as process, contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout)
         shutil.copy(console, out / "console.txt")

@@ -41,7 +41,8 @@ def programs() -> list[Path]:
     lacking = kernel_lab.missing_tools()
     if lacking:
         pytest.skip(f"no kernel lab: {kernel_lab.not_installed(lacking)}")
-    build = ["scripts/scheduler.sh", "dev", "--example", "kernel-tasks"]
+    examples = ["kernel-tasks", "kernel-device"]
+    build = ["scripts/scheduler.sh", "dev", *(word for example in examples for word in ["--example", example])]
     as_it_is = {**os.environ, "LAXITY_INSTALL": "no"}
     done = subprocess.run(build, cwd=ROOT, env=as_it_is, capture_output=True, text=True, check=False)
     if done.returncode == 77:
@@ -54,12 +55,20 @@ def programs() -> list[Path]:
     except kernel_lab.MissingError as reason:
         pytest.skip(f"no kernel lab: no kernel with sched_ext: {reason}")
     scheduler = DEBUG / "laxity-scheduler"
-    return [LAXITY, scheduler, scheduler.with_suffix(".bpf.o"), DEBUG / "examples" / "kernel-tasks"]
+    return [LAXITY, scheduler, scheduler.with_suffix(".bpf.o"), *(DEBUG / "examples" / name for name in examples)]
 
 
-def lab(programs: list[Path], out: Path, script: str, smp: int, timeout: float = 900) -> str:
+def lab(
+    programs: list[Path],
+    out: Path,
+    script: str,
+    smp: int,
+    timeout: float = 900,
+    *,
+    machine: kernel_lab.Machine | None = None,
+) -> str:
     """What a script says in the lab. It must end with 0."""
-    code = kernel_lab.run(PRELUDE + script, programs, out, smp, timeout)
+    code = kernel_lab.run(PRELUDE + script, programs, out, smp, timeout, machine=machine)
     said = (out / "output.txt").read_text()
     assert code == 0, said
     return said

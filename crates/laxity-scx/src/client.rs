@@ -1,7 +1,7 @@
 //! A process whose threads are tasks of the scheduler in the kernel, and those that ask how it is.
 
 use std::io;
-use std::sync::atomic::{Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -13,7 +13,9 @@ use laxity_sys::shared_page::SharedPage;
 
 use crate::layout::{Entry, IS_ALIVE, PAGE};
 use crate::lock::{Guard, Lock};
-use crate::protocol::{ADDRESS, Answer, Begin, PACKET_MAX, Request, Status, TaskRequest};
+use crate::protocol::{
+    ADDRESS, Answer, Begin, InterruptRequest, InterruptStatus, PACKET_MAX, Request, Status, TaskRequest,
+};
 
 /// Why the scheduler cannot be asked, or a thread not be a task.
 #[derive(Debug, thiserror::Error)]
@@ -107,6 +109,29 @@ impl Membership {
         let answer = self.ask(request, &mut page)?;
         let page = page.clone().ok_or_else(|| ClientError::Refused("no control page".to_owned()))?;
         Ok((answer, page))
+    }
+
+    /// A thread of the kernel handles interrupts for tasks from now on, until it or the scheduler ends; then it has what it had
+    /// before. It has the priority of the job that says by [`Task::expect`] that it works for it.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] with the scheduler's reason.
+    pub fn handle(&self, request: &InterruptRequest) -> Result<InterruptThread, ClientError> {
+        match self.ask(&Request::Handle(request.clone()), &mut None)? {
+            Answer::Handles(status) => Ok(InterruptThread::of(&status)),
+            _ => Err(ClientError::Refused("an answer to another question".to_owned())),
+        }
+    }
+
+    /// The thread of the kernel with that number in Linux, which handles interrupts for tasks.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] if it does not.
+    pub fn interrupt_thread(&self, thread: u32) -> Result<InterruptThread, ClientError> {
+        let status = self.status()?;
+        let found = status.interrupts.iter().find(|it| it.thread == thread);
+        let missing = || format!("thread {thread} handles no interrupts for tasks; `laxity sched irq` has it do so");
+        found.map(InterruptThread::of).ok_or_else(|| ClientError::Refused(missing()))
     }
 
     /// What the scheduler does.
@@ -300,6 +325,19 @@ impl Task {
         word.store(0, Ordering::Relaxed);
     }
 
+    /// From now on, until the guard is dropped, `thread` works for this task's job: it has the priority of that when an interrupt
+    /// comes, and goes before it. To be called before the device is told to begin. Of several jobs that say so the
+    /// most urgent one is meant. Nothing follows for a thread of another cluster than [`Task::cluster`].
+    ///
+    /// Costs a store, and no system call. Panics if eight ([`SERVED`](crate::layout::SERVED)) threads work for it already.
+    pub fn expect(&self, thread: &InterruptThread) -> Expectation<'_> {
+        let mut words = self.entry.served_by().into_iter().map(|offset| self.page.u32(offset));
+        let word = words.find(|word| word.load(Ordering::Relaxed) == 0);
+        let word = word.expect("no more interrupt threads than a page can name");
+        word.store(thread.number + 1, Ordering::Release);
+        Expectation { word }
+    }
+
     fn is_overdue(&self) -> bool {
         now() > self.release.saturating_add(GRACE)
     }
@@ -332,6 +370,38 @@ impl Task {
     /// The thread is no task any more from the next moment on at which it has no CPU.
     pub fn leave(self) {
         drop(self);
+    }
+}
+
+/// A thread of the kernel that handles interrupts for tasks: see [`Membership::handle`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterruptThread {
+    number: u32,
+    cluster: usize,
+}
+
+impl InterruptThread {
+    fn of(status: &InterruptStatus) -> InterruptThread {
+        InterruptThread { number: status.number, cluster: status.cluster }
+    }
+
+    /// The cluster of the tasks that it works for.
+    pub fn cluster(&self) -> usize {
+        self.cluster
+    }
+}
+
+/// While it exists an interrupt thread works for the task's job, which does not end before: see [`Task::expect`].
+#[derive(Debug)]
+#[must_use = "the thread works for the task until this is dropped"]
+pub struct Expectation<'a> {
+    /// Of the task's page.
+    word: &'a AtomicU32,
+}
+
+impl Drop for Expectation<'_> {
+    fn drop(&mut self) {
+        self.word.store(0, Ordering::Release);
     }
 }
 

@@ -8,6 +8,8 @@ pub const IS_ALIVE: usize = 0;
 const ENTRY: usize = 128;
 /// Tasks of a process.
 pub const ENTRIES: usize = 31;
+/// Interrupt threads that work for a task at a time.
+pub const SERVED: usize = 8;
 
 /// A task's part of its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +43,12 @@ impl Entry {
         self.start + 12
     }
 
-    /// How that word names this entry.
+    /// The words by which the thread says, before it waits for devices, which interrupt threads work for it.
+    pub fn served_by(self) -> [usize; SERVED] {
+        std::array::from_fn(|at| self.start + 16 + 4 * at)
+    }
+
+    /// How [`Entry::waits_for`] names this entry.
     pub fn word(self) -> u32 {
         (self.start / ENTRY) as u32
     }
@@ -117,11 +124,15 @@ pub struct JobCounters {
     pub late: u32,
     /// Budgets that were used up.
     pub throttled: u32,
+    /// Of an interrupt thread: the task that it works for, or did last.
+    pub owner: Option<u32>,
+    /// How often it worked for a task.
+    pub owned: u32,
 }
 
 impl JobCounters {
     /// Bytes of the structure.
-    pub const SIZE: usize = 160;
+    pub const SIZE: usize = 176;
 
     /// As the kernel wrote them; `None` if there are fewer bytes.
     pub fn read(bytes: &[u8]) -> Option<JobCounters> {
@@ -131,6 +142,8 @@ impl JobCounters {
         let [thread, _waits, released, completed, late] =
             [(); 5].map(|()| fields.next_u32()).into_iter().collect::<Option<Vec<_>>>()?.try_into().ok()?;
         let throttled = Fields::of(bytes.get(128..)?).next_u32()?;
-        Some(JobCounters { tardiness_max, response_max, thread, released, completed, late, throttled })
+        let mut of_interrupts = Fields::of(bytes.get(168..)?);
+        let (owner, owned) = (of_interrupts.next_u32()?.checked_sub(1), of_interrupts.next_u32()?);
+        Some(JobCounters { tardiness_max, response_max, thread, released, completed, late, throttled, owner, owned })
     }
 }

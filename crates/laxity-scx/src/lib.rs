@@ -3,6 +3,7 @@
 //! | | |
 //! | --- | --- |
 //! | [`Membership`], [`Task`], [`Lock`] | threads of a process that are tasks of it, and go on under Linux when it ends |
+//! | [`InterruptThread`] | threads of the kernel that work at the priority of a task |
 //! | [`Settings`], [`protocol`] | what its loader is told and asked |
 //! | [`probe`] | what a machine lacks for it |
 //! | [`native`] | the policy core, which is C for the kernel (`bpf/`), compiled for user space: tests drive it beside laxity-policy |
@@ -22,8 +23,8 @@ pub mod protocol;
 mod settings;
 pub mod trace;
 
-pub use client::{ClientError, Job, Membership, SECTION_MAX, Task};
+pub use client::{ClientError, Expectation, InterruptThread, Job, Membership, SECTION_MAX, Task};
 pub use lock::{Guard, Lock};
 pub use probe::{Check, Functions, Report, probe};
-pub use protocol::TaskRequest;
+pub use protocol::{InterruptRequest, TaskRequest};
 pub use settings::{Settings, SettingsError, Share};

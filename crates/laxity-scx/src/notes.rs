@@ -50,6 +50,15 @@ pub enum Happening {
         /// The task that it belongs to: its own, or that of a job that waits for it.
         of: u16,
     },
+    /// It is an interrupt thread that has work, at that priority. It has no job otherwise.
+    Work {
+        /// The task whose job it works for; `None`: for none.
+        owner: Option<u16>,
+        /// As of [`Happening::Priority`].
+        urgency: u64,
+        /// As of [`Happening::Priority`].
+        of: u16,
+    },
     /// Its thread keeps the CPU, which another job should have: it is in a non-preemptive section.
     Enter,
     /// It keeps it no more.
@@ -87,10 +96,16 @@ impl Note {
             5 => Some(Happening::Stop),
             9 => Some(Happening::Forget),
             10 => Some(Happening::Priority { urgency: number, of: u16::try_from(extra).unwrap_or(task) }),
+            11 => {
+                let of = u16::try_from(extra).unwrap_or(task);
+                Some(Happening::Work { owner: (cpu != NONE).then_some(cpu), urgency: number, of })
+            }
             12 => Some(Happening::Enter),
             13 => Some(Happening::Exit),
             _ => None,
         };
+        // In its place such a note has the owner.
+        let cpu = if kind == 11 { 0 } else { cpu };
         Some(Note { sequence, at, event, cluster, cpu, task, links })
     }
 }

@@ -3,6 +3,8 @@
 use laxity_model::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
 
+use crate::settings::Share;
+
 /// Where the loader listens: an abstract name of unix(7), as sched_ext has one scheduler at a time.
 pub const ADDRESS: &str = "laxity/kernel-scheduler";
 /// The longest packet.
@@ -18,6 +20,8 @@ pub enum Request {
     Prepare,
     /// A thread of it is a task from now on.
     Begin(Begin),
+    /// A thread of the kernel handles interrupts for tasks from now on.
+    Handle(InterruptRequest),
     /// What the scheduler does.
     Status,
     /// The scheduler ends.
@@ -56,6 +60,27 @@ pub struct TaskRequest {
     pub release: Option<Instant>,
 }
 
+/// A thread of the kernel that is to handle interrupts at the priority of the job that it works for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterruptRequest {
+    /// Its number.
+    pub thread: u32,
+    /// The cluster of the tasks that it works for; `None`: that of the CPU on which it was last.
+    pub cluster: Option<usize>,
+    /// CPU time while it works for no task, in each period; under EDF it then ranks by the end of that.
+    pub server: Share,
+    /// Its priority then under `FP`; the smaller first.
+    pub priority: u64,
+}
+
+impl InterruptRequest {
+    /// Of that thread, with 1 ms in each 10 ms while it works for no task, and then, under `FP`, below all tasks.
+    pub fn of(thread: u32) -> InterruptRequest {
+        let server = Share { budget: Nanos::from_millis(1), period: Nanos::from_millis(10) };
+        InterruptRequest { thread, cluster: None, server, priority: u64::MAX - 1 }
+    }
+}
+
 /// What the loader answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -71,6 +96,8 @@ pub enum Answer {
         /// The release of its first job.
         release: Instant,
     },
+    /// The thread handles interrupts for tasks.
+    Handles(InterruptStatus),
     /// What the scheduler does.
     Status(Status),
     /// It ends.
@@ -94,6 +121,38 @@ pub struct Status {
     pub lost: Option<u64>,
     /// The tasks, in the order in which they began.
     pub tasks: Vec<TaskStatus>,
+    /// The threads of the kernel that handle interrupts for tasks.
+    #[serde(default)]
+    pub interrupts: Vec<InterruptStatus>,
+}
+
+/// What an interrupt thread did so far: from each wake-up to the next sleep is one time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterruptStatus {
+    /// Its name, such as `irq/16-uio_pci_generic`.
+    pub name: String,
+    /// Its number in Linux.
+    pub thread: u32,
+    /// Its number in the scheduler, by which tasks say that it works for them.
+    pub number: u32,
+    /// Its cluster.
+    pub cluster: usize,
+    /// How Linux scheduled it before, and does again at the end: a priority of `SCHED_FIFO`; `None`: an ordinary thread.
+    pub own_priority: Option<u8>,
+    /// What it has while it works for no task.
+    pub server: Share,
+    /// The CPU that it is linked to.
+    pub linked: Option<usize>,
+    /// The task that it works for, or did last; `None`: it was for none.
+    pub owner: Option<String>,
+    /// How often it had work.
+    pub handled: u32,
+    /// Of these, how often it worked for a task.
+    pub owned: u32,
+    /// Budgets that were used up.
+    pub throttled: u32,
+    /// The longest time from a wake-up to the end of its work.
+    pub response_max: Nanos,
 }
 
 /// What a task did so far. Times are in ns.

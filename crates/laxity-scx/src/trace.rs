@@ -1,7 +1,7 @@
 //! Notes of the kernel as a trace in Laxity's vocabulary.
 
-use laxity_model::{CpuId, Instant, JobId, Nanos, PriorityRule, Scheduler, TaskId};
-use laxity_trace::{Event, Origin, Record, TaskInfo, TaskKind, TraceHeader};
+use laxity_model::{CpuId, Instant, InterruptHandling, JobId, Nanos, PriorityRule, Scheduler, TaskId};
+use laxity_trace::{DeviceId, DeviceInfo, Event, Origin, Record, TaskInfo, TaskKind, TraceHeader};
 
 use crate::notes::{Happening, Note};
 
@@ -20,6 +20,8 @@ pub struct RecordedTask {
     pub cluster: usize,
     /// Under fixed priorities; the smaller first, ties by the order of the list.
     pub level: u64,
+    /// Whether it is a thread of the kernel that handles interrupts: a device of the trace.
+    pub is_interrupt: bool,
 }
 
 /// Records in the order in which they happened, and whether some are missing.
@@ -40,14 +42,22 @@ pub fn header(scheduler: Scheduler, clusters: &[Vec<usize>], tasks: &[RecordedTa
         wcet: task.wcet,
         cluster: task.cluster,
         rank,
-        kind: TaskKind::Task,
+        kind: if task.is_interrupt { TaskKind::Thread } else { TaskKind::Task },
     });
+    let devices: Vec<DeviceInfo> =
+        tasks.iter().filter(|task| task.is_interrupt).map(|task| DeviceInfo { name: task.name.clone() }).collect();
+    let handling = match u32::try_from(devices.len()) {
+        Ok(0) | Err(_) => InterruptHandling::default(),
+        Ok(threads) => InterruptHandling::Klmirqd { threads: Some(threads) },
+    };
     let cpus = clusters.iter().flatten().max().map_or(1, |&last| last + 1);
     TraceHeader {
         clusters: clusters.iter().map(|cpus| cpus.iter().map(|&cpu| cpu_id(cpu)).collect()).collect(),
         quantum,
         is_linked: true,
         tasks: infos.collect(),
+        handling,
+        devices,
         ..TraceHeader::new(Origin::Live, "tasks of the scheduler in the kernel", cpus, scheduler)
     }
 }
@@ -89,8 +99,8 @@ pub fn recording(
         left_out += of_cluster.len() - whole;
         let (ranks, records) = (&ranks[..], &mut records);
         let is_edf = scheduler.rule == PriorityRule::Edf;
-        let (released, states) = (Vec::new(), Vec::new());
-        let mut cluster = Cluster { cpus, tasks, is_edf, ranks, start: start.0, now: 0, released, states, records };
+        let (last, serving) = Default::default();
+        let mut cluster = Cluster { cpus, tasks, is_edf, ranks, start: start.0, now: 0, last, serving, records };
         let taken = of_cluster[..whole].iter().take_while(|note| cluster.take(note)).count();
         left_out += whole - taken;
     }
@@ -116,17 +126,28 @@ struct Cluster<'a> {
     ranks: &'a [u32],
     start: u64,
     now: u64,
-    /// Jobs of each task so far.
-    released: Vec<u32>,
-    /// Of the last one.
-    states: Vec<State>,
+    /// The last job of each task.
+    last: Vec<Last>,
+    /// Interrupt threads that have work, and the tasks that they work for.
+    serving: Vec<(u16, u16)>,
     records: &'a mut Vec<Record>,
 }
 
-/// The last job of a task, as far as was noted.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// The last job of a task.
+#[derive(Clone, Copy, Default)]
+struct Last {
+    /// Jobs so far.
+    released: u32,
+    /// Its deadline, from the scheduler's start on.
+    deadline: Instant,
+    state: State,
+}
+
+/// As far as was noted.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum State {
     /// Complete or suspended, or there is none.
+    #[default]
     Idle,
     Ready,
     Executes,
@@ -140,8 +161,7 @@ impl Cluster<'_> {
         let now = Instant(self.now);
         let cpu = self.cpu(note.cpu);
         if let Some(Happening::Release { release, rank }) = note.event {
-            let released = self.count(note.task);
-            *released += 1;
+            self.last(note.task).released += 1;
             let job = self.job(note.task);
             let due = Instant(release.saturating_sub(self.start).min(self.now));
             let relative = self.tasks.get(usize::from(note.task)).map(|task| task.deadline.0);
@@ -149,14 +169,21 @@ impl Cluster<'_> {
             let of = job.task;
             let [deadline_at, level] = [deadline, rank].map(|at| at.saturating_sub(self.start));
             let deadline_at = Instant(deadline_at);
+            self.last(note.task).deadline = deadline_at;
             self.records.push(Record { at: due, event: Event::Release { job, deadline: deadline_at } });
             if self.is_edf && rank != deadline {
                 // It goes on with the budget of the one before.
                 self.records.push(Record { at: now, event: Event::Priority { job, level, of } });
             }
         }
+        if let Some(Happening::Work { owner, urgency, of }) = note.event {
+            self.begin_work(note.task, owner, urgency, of);
+        }
         let job = self.job(note.task);
         let was = self.change(note);
+        if matches!(note.event, Some(Happening::Complete | Happening::Forget)) {
+            self.serving.retain(|&(thread, _)| thread != note.task);
+        }
         let is_end = note.event == Some(Happening::Forget);
         if is_end && was == State::Ready {
             return false;
@@ -165,16 +192,20 @@ impl Cluster<'_> {
         let event = event.map(|event| match event {
             // What its task began is suspended for ever.
             Happening::Forget => Event::Suspend { cpu, job },
-            Happening::Release { .. } => Event::Ready { job, cpu },
+            Happening::Release { .. } | Happening::Work { .. } => Event::Ready { job, cpu },
             Happening::Complete => Event::Complete { cpu, job },
             Happening::Suspend => Event::Suspend { cpu, job },
             Happening::Resume => Event::Resume { cpu, job },
             Happening::Run => Event::Dispatch { cpu, job },
             Happening::Stop => Event::Preempt { cpu, job },
             Happening::Priority { urgency, of } => {
-                let rank = self.ranks.get(usize::from(of)).map(|&rank| u64::from(rank) + 1);
-                let level = rank.unwrap_or(urgency.saturating_sub(self.start));
-                Event::Priority { job, level, of: TaskId(u32::from(of)) }
+                // As have those that work for it.
+                let threads: Vec<u16> = self.serving.iter().filter(|it| it.1 == note.task).map(|it| it.0).collect();
+                for thread in threads {
+                    let event = self.priority(thread, urgency, of);
+                    self.records.push(Record { at: now, event });
+                }
+                self.priority(note.task, urgency, of)
             }
             Happening::Enter => Event::NonPreemptiveBegin { cpu, job },
             Happening::Exit => Event::NonPreemptiveEnd { cpu, job },
@@ -187,19 +218,39 @@ impl Cluster<'_> {
         true
     }
 
+    /// An interrupt thread has work: a job of it.
+    fn begin_work(&mut self, thread: u16, owner: Option<u16>, urgency: u64, of: u16) {
+        let at = Instant(self.now);
+        self.last(thread).released += 1;
+        let job = self.job(thread);
+        let deadline = owner.map_or(at, |owner| self.last(owner).deadline);
+        let device = self.tasks.iter().take(usize::from(thread)).filter(|before| before.is_interrupt).count();
+        let owner_job = owner.map(|owner| self.job(owner));
+        self.serving.extend(owner.map(|owner| (thread, owner)));
+        let priority = self.priority(thread, urgency, of);
+        let device = DeviceId(u16::try_from(device).expect("the kernel's side knows 256 tasks"));
+        let events = [Event::Release { job, deadline }, Event::Serve { thread: job, device, job: owner_job }, priority];
+        self.records.extend(events.map(|event| Record { at, event }));
+    }
+
+    fn priority(&mut self, task: u16, urgency: u64, of: u16) -> Event {
+        let rank = self.ranks.get(usize::from(of)).map(|&rank| u64::from(rank) + 1);
+        let level = rank.unwrap_or(urgency.saturating_sub(self.start));
+        Event::Priority { job: self.job(task), level, of: TaskId(u32::from(of)) }
+    }
+
     /// Changes the state of the note's task. Returns the one before.
     fn change(&mut self, note: &Note) -> State {
-        let at = usize::from(note.task);
-        if self.states.len() <= at {
-            self.states.resize(at + 1, State::Idle);
-        }
+        let last = self.last(note.task);
         let to = match note.event {
-            Some(Happening::Release { .. } | Happening::Resume | Happening::Stop) => State::Ready,
+            Some(Happening::Release { .. } | Happening::Work { .. } | Happening::Resume | Happening::Stop) => {
+                State::Ready
+            }
             Some(Happening::Run) => State::Executes,
             Some(Happening::Complete | Happening::Suspend | Happening::Forget) => State::Idle,
-            _ => self.states[at],
+            _ => last.state,
         };
-        std::mem::replace(&mut self.states[at], to)
+        std::mem::replace(&mut last.state, to)
     }
 
     /// A CPU of the cluster; events that happened on another one are noted at its first.
@@ -207,16 +258,16 @@ impl Cluster<'_> {
         cpu_id(self.cpus.get(usize::from(local)).or(self.cpus.first()).copied().unwrap_or(0))
     }
 
-    fn count(&mut self, task: u16) -> &mut u32 {
+    fn last(&mut self, task: u16) -> &mut Last {
         let at = usize::from(task);
-        if self.released.len() <= at {
-            self.released.resize(at + 1, 0);
+        if self.last.len() <= at {
+            self.last.resize(at + 1, Last::default());
         }
-        &mut self.released[at]
+        &mut self.last[at]
     }
 
     fn job(&mut self, task: u16) -> JobId {
-        let index = self.count(task).saturating_sub(1);
+        let index = self.last(task).released.saturating_sub(1);
         JobId { task: TaskId(u32::from(task)), index }
     }
 }

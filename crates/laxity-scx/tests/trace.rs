@@ -60,6 +60,7 @@ fn tasks() -> Vec<RecordedTask> {
         wcet: Nanos(5 * MS),
         cluster: 0,
         level,
+        is_interrupt: false,
     };
     vec![task("slow", 20, 2), task("fast", 8, 1)]
 }
@@ -282,4 +283,98 @@ fn between_two_jobs_the_end_of_a_task_changes_nothing() {
     let without = recording(script.notes.clone(), &[vec![0]], Instant(START));
     script.note(4, Happening::Forget, 0, 0, &[]);
     assert_eq!(recording(script.notes, &[vec![0]], Instant(START)), without);
+}
+
+/// Two CPUs: the fast task waits for its device, whose interrupt thread, number 2, then works for it.
+fn interrupt() -> Script {
+    let mut script = Script::new();
+    script.release(0, 0, 20, 0, &[(0, Some(0))]);
+    script.note(0, Happening::Run, 0, 0, &[]);
+    script.release(2, 2, 10, 1, &[(1, Some(1))]);
+    script.note(2, Happening::Run, 1, 1, &[]);
+    script.note(3, Happening::Suspend, 1, 1, &[]);
+    let work = Happening::Work { owner: Some(1), urgency: START + 10 * MS, of: 1 };
+    script.note(5, work, 0, 2, &[(1, Some(2))]);
+    script.note(5, Happening::Run, 1, 2, &[]);
+    // The device has woken it, and the thread is not through yet.
+    script.note(6, Happening::Resume, 0, 1, &[]);
+    script.note(7, Happening::Complete, 1, 2, &[(1, Some(1))]);
+    script.note(7, Happening::Run, 1, 1, &[]);
+    script.note(8, Happening::Complete, 1, 1, &[]);
+    script.note(9, Happening::Complete, 0, 0, &[]);
+    script
+}
+
+/// The records, and how they are judged.
+fn judged_with_interrupts(script: Script) -> (Vec<Record>, (u64, u64)) {
+    let mut tasks = tasks();
+    let name = "irq/16-device".to_owned();
+    tasks.push(RecordedTask { name, level: 3, is_interrupt: true, ..tasks[1].clone() });
+    let clusters = [vec![0, 1]];
+    let records =
+        laxity_scx::trace::recording(Scheduler::GLOBAL_EDF, script.notes, &clusters, &tasks, Instant(START)).records;
+    let header = header(Scheduler::GLOBAL_EDF, &clusters, &tasks, Nanos::from_millis(1));
+    assert_eq!(header.devices.len(), 1);
+    let legality = check::legality(&header, &records, |_| None).count();
+    let policy = check::policy(&header, &records).count();
+    (records, (legality, policy))
+}
+
+#[test]
+fn an_interrupt_thread_has_the_priority_of_its_owner_and_the_owner_waits_for_its_end() {
+    let (records, found) = judged_with_interrupts(interrupt());
+    assert_eq!(found, (0, 0), "{records:?}");
+    let [owner, thread] = [1, 2].map(|task| JobId { task: TaskId(task), index: 0 });
+    let at = |event| records.contains(&Record { at: Instant(5 * MS), event });
+    assert!(at(Event::Release { job: thread, deadline: Instant(10 * MS) }));
+    assert!(at(Event::Serve { thread, device: laxity_trace::DeviceId(0), job: Some(owner) }));
+    assert!(at(Event::Priority { job: thread, level: 10 * MS, of: TaskId(1) }));
+}
+
+#[test]
+fn an_owner_beside_its_interrupt_thread_is_found() {
+    let mut script = interrupt();
+    // The owner gets the other CPU: the only one that is less urgent.
+    script.notes[7].links = vec![(0, Some(1))];
+    script.notes.truncate(8);
+    script.note(6, Happening::Stop, 0, 0, &[]);
+    script.note(6, Happening::Run, 0, 1, &[]);
+    script.note(8, Happening::Complete, 0, 1, &[(0, Some(0))]);
+    let (records, (legality, _)) = judged_with_interrupts(script);
+    assert!(legality > 0, "{records:?}");
+}
+
+#[test]
+fn an_interrupt_thread_that_waits_for_less_urgent_jobs_is_found() {
+    let mut script = interrupt();
+    script.notes[5].links = Vec::new();
+    script.notes.truncate(6);
+    script.note(9, Happening::Complete, 0, 0, &[(0, Some(2))]);
+    assert!(judged_with_interrupts(script).1.1 > 0);
+}
+
+#[test]
+fn interrupt_threads_follow_the_priority_of_their_owner() {
+    let mut script = interrupt();
+    script.notes.truncate(8);
+    // Another task waits for what the owner has.
+    script.note(6, Happening::Priority { urgency: START + 6 * MS, of: 0 }, 0, 1, &[]);
+    let (records, found) = judged_with_interrupts(script);
+    assert_eq!(found, (0, 0));
+    let levels = records.iter().filter_map(|record| match record.event {
+        Event::Priority { job, level, .. } if record.at == Instant(6 * MS) => Some((job.task.0, level / MS)),
+        _ => None,
+    });
+    assert_eq!(levels.collect::<Vec<_>>(), [(2, 6), (1, 6)]);
+}
+
+#[test]
+fn the_owner_of_work_is_in_place_of_its_cpu() {
+    let mut bytes: Vec<u8> = [5_u64, START, 30, 1, 0].iter().flat_map(|number| number.to_ne_bytes()).collect();
+    bytes.extend([11_u16, 0, 7, 9, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0].iter().flat_map(|number| number.to_ne_bytes()));
+    let read = |bytes: &[u8]| Note::read(bytes).expect("a note");
+    assert_eq!(read(&bytes).event, Some(Happening::Work { owner: Some(7), urgency: 30, of: 1 }));
+    assert_eq!(read(&bytes).cpu, 0);
+    bytes[44..46].copy_from_slice(&[0xff; 2]);
+    assert_eq!(read(&bytes).event, Some(Happening::Work { owner: None, urgency: 30, of: 1 }));
 }

@@ -24,6 +24,7 @@
 //! | [`inherit`] | programs that inherit no descriptors | `close_range` (5.11) |
 //! | [`stack`] | the size of ordinary stacks | |
 //! | [`start`] | programs that begin on given CPUs, in a control group | control groups v2 for that |
+//! | [`restorer`] | threads that get back how they were scheduled, once a process has ended | |
 //! | [`started`], [`signals`] | a child that ends with this process, and signals to be passed on to it | `pidfd_open` (5.3) |
 //! | [`counter`] | hardware counters of a CPU, with limits | counters that Linux sees, `CAP_PERFMON` |
 //! | [`cpu_records`] | what a CPU does, thread by thread and interrupt by interrupt | `CAP_PERFMON`; tracefs for interrupts |
@@ -57,6 +58,7 @@ pub mod peers;
 pub mod pi_lock;
 pub mod process;
 pub mod random;
+pub mod restorer;
 pub mod robust;
 pub mod scheduling;
 pub mod segment;

@@ -227,6 +227,12 @@ impl Attributes {
         Ok(Attributes { policy: libc::SCHED_FIFO as u32, priority: priority.into(), nice: 0, ..self })
     }
 
+    /// `SCHED_OTHER`, below all real-time threads.
+    #[must_use]
+    pub fn ordinary(self) -> Self {
+        Attributes { policy: libc::SCHED_OTHER as u32, priority: 0, ..self }
+    }
+
     /// With a niceness that favours the thread of that number no more than the one that Linux keeps for it, under whatever
     /// policy the thread is now.
     ///

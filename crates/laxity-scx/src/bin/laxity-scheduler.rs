@@ -8,13 +8,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use laxity_scx::kernel::{KERNEL_TYPES, Outcome, Server, ServerError, functions};
+use laxity_scx::kernel::{KERNEL_TYPES, Outcome, RESTORE, Server, ServerError, functions};
 use laxity_scx::{Settings, probe};
+use laxity_sys::restorer;
 
 fn main() -> ExitCode {
     let mut arguments = env::args().skip(1);
     let done = match arguments.next() {
         Some(word) if word == "functions" => describe(arguments.next()),
+        Some(word) if word == RESTORE => restore(),
         settings => run(settings),
     };
     match done {
@@ -24,6 +26,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Waits for the end of the loader, and gives threads of the kernel what they had before it.
+fn restore() -> Result<(), String> {
+    // A request to end is one to the loader, whose end this process waits for.
+    ctrlc::set_handler(|| ()).map_err(|error| error.to_string())?;
+    restorer::restore(std::io::stdin().lock())
 }
 
 fn describe(kernel: Option<String>) -> Result<(), String> {

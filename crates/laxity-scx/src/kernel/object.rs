@@ -233,6 +233,19 @@ impl Kernel {
         Ok(self.call("laxity_begin", &argument)? == 0)
     }
 
+    /// Makes a thread of the kernel handle interrupts for tasks, by the first, cluster, budget, period and level of `start`;
+    /// whether it could be.
+    ///
+    /// # Errors
+    /// If the kernel does not call its program.
+    pub fn handle(&self, start: &Start) -> Result<bool, LoadError> {
+        let mut argument = words(&[start.thread, start.number, start.cluster, 0]);
+        for number in [start.budget, start.period, start.level] {
+            argument.extend(number.to_ne_bytes());
+        }
+        Ok(self.call("laxity_handle", &argument)? == 0)
+    }
+
     /// A control page in place `number`, for one process.
     ///
     /// # Errors

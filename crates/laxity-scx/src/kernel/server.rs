@@ -13,6 +13,7 @@ use laxity_sys::packets::{self, Listener, Packets, Received};
 use laxity_trace::Sink;
 use laxity_trace::codec::TraceWriter;
 
+use super::borrowed::Borrowed;
 use super::object::{Ended, Kernel, LoadError, Plan};
 use super::tasks::Tasks;
 use crate::protocol::{ADDRESS, Answer, PACKET_MAX, Request, Status};
@@ -42,6 +43,9 @@ pub enum ServerError {
         /// Why it cannot be written.
         error: io::Error,
     },
+    /// Threads of the kernel.
+    #[error("{0}")]
+    Threads(String),
     /// The kernel ended it.
     #[error("the kernel ended the scheduler ({reason}{}{message}); Linux schedules all threads, and tasks were told", if .message.is_empty() { "" } else { ": " })]
     Ended {
@@ -73,6 +77,7 @@ pub struct Server {
     scheduler: Scheduler,
     kernel: Kernel,
     tasks: Tasks,
+    borrowed: Borrowed,
     listener: Listener,
     members: BTreeMap<u64, Packets>,
     next_member: u64,
@@ -103,9 +108,10 @@ impl Server {
             io::ErrorKind::AddrInUse => ServerError::Running,
             _ => ServerError::Listen(error),
         })?;
+        let borrowed = Borrowed::default();
         let tasks = Tasks::new(clusters, scheduler.rule, is_traced);
-        let members = BTreeMap::new();
-        Ok(Server { settings, scheduler, kernel, tasks, listener, members, next_member: 0, start, is_stopping: false })
+        let (members, next_member, is_stopping) = (BTreeMap::new(), 0, false);
+        Ok(Server { settings, scheduler, kernel, tasks, borrowed, listener, members, next_member, start, is_stopping })
     }
 
     /// Answers until a process asks for the end, or `is_requested`, or the kernel ends the scheduler. Linux schedules all
@@ -182,8 +188,13 @@ impl Server {
                     clusters: self.tasks.clusters().to_vec(),
                     lost: self.settings.trace.is_some().then(|| self.kernel.lost()),
                     tasks: self.tasks.status(&self.kernel),
+                    interrupts: self.tasks.interrupts(&self.kernel),
                 })
             }
+            Ok(Request::Handle(request)) => match self.tasks.handle(&self.kernel, &mut self.borrowed, &request) {
+                Ok(status) => Answer::Handles(status),
+                Err(reason) => Answer::Refused(reason),
+            },
             Ok(Request::Prepare) => match self.tasks.prepare(&self.kernel, member) {
                 Ok(new) => {
                     page = new;
@@ -214,6 +225,7 @@ impl Server {
     fn finish(mut self) -> Result<Outcome, ServerError> {
         let lost = self.kernel.lost();
         let notes = self.kernel.end();
+        let given_back = self.borrowed.give_back();
         let (tasks, completed, late) = self.tasks.totals();
         let mut outcome = Outcome { tasks, completed, late, lost: None };
         if let Some(path) = &self.settings.trace {
@@ -227,6 +239,7 @@ impl Server {
             });
             written.map_err(|error| ServerError::Trace { path: path.clone(), error })?;
         }
+        given_back.map_err(|error| ServerError::Threads(error.to_string()))?;
         Ok(outcome)
     }
 }

@@ -6,18 +6,21 @@ use std::fs;
 use laxity_model::{Instant, Nanos, PriorityRule};
 use laxity_sys::clock::now;
 use laxity_sys::cpu_mask::CpuMask;
+use laxity_sys::scheduling::Attributes;
 use libbpf_rs::MapHandle;
 
+use super::borrowed::{Borrowed, KernelThread};
 use super::object::{Kernel, Start};
 use crate::layout::{ENTRIES, JobCounters};
-use crate::protocol::{Begin, NAME_MAX, TaskRequest, TaskStatus};
+use crate::protocol::{Begin, InterruptRequest, InterruptStatus, NAME_MAX, TaskRequest, TaskStatus};
+use crate::settings::Share;
 use crate::trace::RecordedTask;
 
 /// Numbers of tasks, and of pages, in the kernel (`LAXITY_TASKS` and `LAXITY_PAGES`).
 const TASKS: usize = 256;
 const PAGES: u32 = 64;
 
-/// A task, also one that is no more.
+/// A task, also one that is no more, or a thread that handles interrupts.
 struct Known {
     begin: Begin,
     process: u32,
@@ -26,7 +29,12 @@ struct Known {
     entry: usize,
     counters: JobCounters,
     is_over: bool,
+    /// Of a thread that handles interrupts: how Linux scheduled it before.
+    own: Option<Attributes>,
 }
+
+/// Of threads of the kernel, which have no page.
+const NO_PAGE: u32 = u32::MAX;
 
 /// A process's page. It stays until no task uses it.
 struct Page {
@@ -78,11 +86,14 @@ impl Tasks {
 
     /// Makes a thread of `process`, which asks by connection `member`, a task. An error is the reason.
     pub fn begin(&mut self, kernel: &Kernel, member: u64, process: u32, begin: Begin) -> Result<Begun<'_>, String> {
-        self.check(process, &begin)?;
+        self.check(&begin)?;
+        if fs::metadata(format!("/proc/{process}/task/{}", begin.thread)).is_err() {
+            return Err(format!("task {}: process {process} has no thread {}", begin.task.name, begin.thread));
+        }
         self.refresh(kernel);
         let cluster = begin.task.cluster.unwrap_or_else(|| self.least_loaded());
         let page = self.page_of(kernel, member)?;
-        let number = self.free_number(kernel, page)?;
+        let number = self.free_number(kernel)?;
         let taken: Vec<usize> =
             self.known.iter().filter(|it| !it.is_over && it.page == page).map(|it| it.entry).collect();
         let entry = (0..ENTRIES).find(|entry| !taken.contains(entry));
@@ -108,15 +119,92 @@ impl Tasks {
             Ok(false) => return Err(format!("thread {} ended meanwhile", begin.thread)),
             Err(error) => return Err(error.to_string()),
         }
+        let thread = begin.thread;
+        let counters = JobCounters { thread, ..JobCounters::default() };
+        self.add(number, Known { begin, process, cluster, page, entry, counters, is_over: false, own: None });
+        Ok(Begun { entry, cluster, release, page: self.unsent(page) })
+    }
+
+    fn add(&mut self, number: usize, known: Known) {
         if number == self.numbers.len() {
             self.numbers.push(self.known.len());
         } else {
             self.numbers[number] = self.known.len();
         }
-        let thread = begin.thread;
-        let counters = JobCounters { thread, ..JobCounters::default() };
-        self.known.push(Known { begin, process, cluster, page, entry, counters, is_over: false });
-        Ok(Begun { entry, cluster, release, page: self.unsent(page) })
+        self.known.push(known);
+    }
+
+    /// Makes a thread of the kernel, of which `borrowed` then knows, handle interrupts for tasks. An error is the reason.
+    pub fn handle(
+        &mut self,
+        kernel: &Kernel,
+        borrowed: &mut Borrowed,
+        request: &InterruptRequest,
+    ) -> Result<InterruptStatus, String> {
+        self.refresh(kernel);
+        let thread = KernelThread::of(request.thread)?;
+        let has_cpu = |cpus: &Vec<usize>| cpus.contains(&thread.cpu);
+        let cluster = request.cluster.or_else(|| self.clusters.iter().position(has_cpu)).ok_or_else(|| {
+            format!("{thread} was last on CPU {}, which no task has; say which cluster it works for", thread.cpu)
+        })?;
+        let cpus = self.clusters.get(cluster);
+        let cpus = cpus.ok_or_else(|| format!("cluster {cluster}, and there are {}, from 0", self.clusters.len()))?;
+        let cpus = CpuMask::of(cpus.iter().copied());
+        let give_cpus = || {
+            cpus.give_to(thread.number)
+                .map_err(|error| format!("{thread} cannot have the CPUs of cluster {cluster}: {error}"))
+        };
+        if let Some((number, own)) = self.handler(&thread, cluster) {
+            // Linux takes them away from it when the affinity of its interrupt changes.
+            give_cpus()?;
+            return Ok(self.interrupt(kernel, number, own));
+        }
+        let Share { budget, period } = request.server;
+        let task = TaskRequest {
+            name: thread.name.clone(),
+            period,
+            deadline: period,
+            wcet: budget,
+            budget: Some(budget),
+            priority: request.priority,
+            cluster: Some(cluster),
+            release: None,
+        };
+        let begin = Begin { thread: thread.number, task };
+        self.check(&begin)?;
+        let number = self.free_number(kernel)?;
+        let own = borrowed.keep(&thread)?;
+        give_cpus()?;
+        let start = Start {
+            thread: thread.number,
+            number: number as u32,
+            page: NO_PAGE,
+            entry: 0,
+            cluster: cluster as u32,
+            period: period.0,
+            deadline: period.0,
+            release: 0,
+            level: self.level(&begin),
+            budget: budget.0,
+        };
+        match kernel.handle(&start) {
+            Ok(true) => {}
+            Ok(false) => return Err(format!("{thread} ended meanwhile")),
+            Err(error) => return Err(error.to_string()),
+        }
+        // From now on it comes to the scheduler, which knows it.
+        own.ordinary().give_to(thread.number).map_err(|error| format!("{thread} keeps its class: {error}"))?;
+        let counters = JobCounters { thread: thread.number, ..JobCounters::default() };
+        let (process, page, entry, is_over) = (0, NO_PAGE, 0, false);
+        self.add(number, Known { begin, process, cluster, page, entry, counters, is_over, own: Some(own) });
+        Ok(self.interrupt(kernel, number, own))
+    }
+
+    /// The number of a thread that handles interrupts for that cluster already, and how Linux scheduled it before.
+    fn handler(&self, thread: &KernelThread, cluster: usize) -> Option<(usize, Attributes)> {
+        let is_it = |known: &Known| !known.is_over && known.begin.thread == thread.number && known.cluster == cluster;
+        let number = self.numbers.iter().position(|&task| is_it(&self.known[task]))?;
+        Some((number, self.known[self.numbers[number]].own?))
     }
 
     /// The page of connection `member`, if its process has not got it yet. An error is the reason why it has none.
@@ -132,7 +220,7 @@ impl Tasks {
         is_new.then_some(&page.map)
     }
 
-    fn check(&self, process: u32, begin: &Begin) -> Result<(), String> {
+    fn check(&self, begin: &Begin) -> Result<(), String> {
         let Begin { thread, task: TaskRequest { name, period, deadline, wcet, budget, cluster, .. } } = begin;
         if name.is_empty() || name.len() > NAME_MAX {
             return Err(format!("a name of {} bytes, and it must have 1 to {NAME_MAX}", name.len()));
@@ -159,16 +247,13 @@ impl Tasks {
         if let Some(cluster) = cluster.filter(|&cluster| cluster >= self.clusters.len()) {
             return Err(format!("task {name}: cluster {cluster}, and there are {}, from 0", self.clusters.len()));
         }
-        if fs::metadata(format!("/proc/{process}/task/{thread}")).is_err() {
-            return Err(format!("task {name}: process {process} has no thread {thread}"));
-        }
         if self.known.iter().any(|it| !it.is_over && it.begin.thread == *thread) {
             return Err(format!("thread {thread} is a task already"));
         }
         Ok(())
     }
 
-    fn free_number(&mut self, kernel: &Kernel, page: u32) -> Result<usize, String> {
+    fn free_number(&mut self, kernel: &Kernel) -> Result<usize, String> {
         if self.numbers.len() < TASKS {
             return Ok(self.numbers.len());
         }
@@ -176,8 +261,10 @@ impl Tasks {
             let is_over = |&number: &usize| self.known[self.numbers[number]].is_over;
             let free: Vec<usize> = (0..TASKS).filter(is_over).collect();
             // One that is no more may still have a program of the kernel on its way to say so.
-            kernel.put_page(page, &self.pages[&page].map).map_err(|error| error.to_string())?;
-            self.free = free;
+            if let Some((&page, Page { map, .. })) = self.pages.first_key_value() {
+                kernel.put_page(page, map).map_err(|error| error.to_string())?;
+                self.free = free;
+            }
         }
         self.free.pop().ok_or_else(|| match self.is_traced {
             true => format!("{TASKS} tasks began, and a trace holds no more"),
@@ -257,7 +344,6 @@ impl Tasks {
         let numbered = self.numbers.iter().enumerate().map(|(number, &task)| (number, &self.known[task]));
         let status = |(number, known): (usize, &Known)| {
             let Known { begin, counters, .. } = known;
-            let linked = kernel.linked(known.cluster as u32, number as u32);
             TaskStatus {
                 name: begin.task.name.clone(),
                 process: known.process,
@@ -265,7 +351,7 @@ impl Tasks {
                 cluster: known.cluster,
                 period: begin.task.period,
                 deadline: begin.task.deadline,
-                linked: linked.and_then(|local| self.clusters[known.cluster].get(local).copied()),
+                linked: self.linked(kernel, number),
                 released: counters.released,
                 completed: counters.completed,
                 late: counters.late,
@@ -274,7 +360,41 @@ impl Tasks {
                 tardiness_max: Nanos(counters.tardiness_max),
             }
         };
-        numbered.filter(|(_, known)| !known.is_over).map(status).collect()
+        numbered.filter(|(_, known)| !known.is_over && known.own.is_none()).map(status).collect()
+    }
+
+    /// What each thread that handles interrupts did, those that are no more left out.
+    pub fn interrupts(&self, kernel: &Kernel) -> Vec<InterruptStatus> {
+        let numbered = self.numbers.iter().enumerate().map(|(number, &task)| (number, &self.known[task]));
+        let own = |(number, known): (usize, &Known)| Some((number, known.own.filter(|_| !known.is_over)?));
+        numbered.filter_map(own).map(|(number, own)| self.interrupt(kernel, number, own)).collect()
+    }
+
+    fn interrupt(&self, kernel: &Kernel, number: usize, own: Attributes) -> InterruptStatus {
+        let Known { begin, cluster, counters, .. } = &self.known[self.numbers[number]];
+        let TaskRequest { name, period, wcet, .. } = &begin.task;
+        let owner = counters.owner.and_then(|owner| self.numbers.get(owner as usize));
+        InterruptStatus {
+            name: name.clone(),
+            thread: begin.thread,
+            number: number as u32,
+            cluster: *cluster,
+            own_priority: own.fixed_priority(),
+            server: Share { budget: *wcet, period: *period },
+            linked: self.linked(kernel, number),
+            owner: owner.map(|&owner| self.known[owner].begin.task.name.clone()),
+            handled: counters.released,
+            owned: counters.owned,
+            throttled: counters.throttled,
+            response_max: Nanos(counters.response_max),
+        }
+    }
+
+    /// The CPU that task `number` is linked to.
+    fn linked(&self, kernel: &Kernel, number: usize) -> Option<usize> {
+        let cluster = self.known[self.numbers[number]].cluster;
+        let local = kernel.linked(cluster as u32, number as u32)?;
+        self.clusters[cluster].get(local).copied()
     }
 
     /// The CPUs of each cluster.
@@ -284,14 +404,15 @@ impl Tasks {
 
     /// All jobs of all tasks so far: completed, and late.
     pub fn totals(&self) -> (usize, u64, u64) {
-        let sum = |count: fn(&JobCounters) -> u32| self.known.iter().map(|it| u64::from(count(&it.counters))).sum();
-        (self.known.len(), sum(|it| it.completed), sum(|it| it.late))
+        let tasks = || self.known.iter().filter(|it| it.own.is_none());
+        let sum = |count: fn(&JobCounters) -> u32| tasks().map(|it| u64::from(count(&it.counters))).sum();
+        (tasks().count(), sum(|it| it.completed), sum(|it| it.late))
     }
 
     /// The tasks by number, for a trace.
     pub fn recorded(&self) -> Vec<RecordedTask> {
         let task = |&task: &usize| {
-            let Known { begin, cluster, .. } = &self.known[task];
+            let Known { begin, cluster, own, .. } = &self.known[task];
             RecordedTask {
                 name: begin.task.name.clone(),
                 period: begin.task.period,
@@ -299,6 +420,7 @@ impl Tasks {
                 wcet: begin.task.wcet,
                 cluster: *cluster,
                 level: self.level(begin),
+                is_interrupt: own.is_some(),
             }
         };
         self.numbers.iter().map(task).collect()

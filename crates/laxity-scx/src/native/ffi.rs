@@ -43,6 +43,7 @@ functions! {
     suspend: fn(core: Memory, cpu: u32, task: u32) -> i32;
     resume: fn(core: Memory, task: u32) -> i32;
     prioritize: fn(core: Memory, task: u32, major: u64, tie: u32) -> i32;
+    lead: fn(core: Memory, owner: u32, major: u64, tie: u32) -> i32;
     wake: fn(core: Memory, thread: u32, owner: u32, major: u64, tie: u32) -> i32;
     tick: fn(core: Memory, cpu: u32, quantum: u64) -> i32;
     switch: fn(core: Memory, cpu: u32, task: u32) -> i32;

@@ -15,7 +15,7 @@ pub const TASKS_MAX: u32 = 256;
 pub const CPUS_MAX: u32 = 64;
 /// How many rules the build for tests can break, numbered from 1.
 #[doc(hidden)]
-pub const MUTANTS: u32 = 37;
+pub const MUTANTS: u32 = 39;
 
 /// In place of a task or a CPU.
 const NONE: u32 = 0xffff;
@@ -165,6 +165,15 @@ impl Core {
     pub fn prioritize(&mut self, task: u32, (major, tie): (u64, u32)) -> Result<(), Refusal> {
         // SAFETY: as of `set_rank`.
         checked(self.call(|c, core| unsafe { (c.prioritize)(core, task, major, tie) })).map(drop)
+    }
+
+    /// As [`Core::prioritize`], of the job of `owner` and of all interrupt threads that work for it.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn lead(&mut self, owner: u32, (major, tie): (u64, u32)) -> Result<(), Refusal> {
+        // SAFETY: as of `set_rank`.
+        checked(self.call(|c, core| unsafe { (c.lead)(core, owner, major, tie) })).map(drop)
     }
 
     /// The idle interrupt thread `thread` has work, on behalf of `owner` if there is one, at this level.

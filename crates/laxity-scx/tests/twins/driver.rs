@@ -175,7 +175,13 @@ impl Twins {
         }
         let level = self.level(random);
         self.tell(Event::Prioritized { task: id(task), level });
-        must(self.c.prioritize(task as u32, level)).map(|()| true)
+        if self.first[task].is_none() || random.below(2) == 0 {
+            return must(self.c.prioritize(task as u32, level)).map(|()| true);
+        }
+        // With all that work for it.
+        let threads: Vec<usize> = (0..self.owners.len()).filter(|&it| self.owners[it] == Some(task)).collect();
+        threads.into_iter().for_each(|thread| self.tell(Event::Prioritized { task: id(thread), level }));
+        must(self.c.lead(task as u32, level)).map(|()| true)
     }
 
     fn wake(&mut self, thread: usize, cpu: usize, random: &mut Random) -> Result<bool, Difference> {

@@ -77,6 +77,7 @@ fn an_event_that_cannot_have_happened_is_refused_and_changes_nothing() {
         (core.complete(0, 2), Refusal::NotPending),
         (core.suspend(0, 2), Refusal::NotPending),
         (core.prioritize(9, (1, 1)), Refusal::NoSuch),
+        (core.lead(4, (1, 1)), Refusal::NoSuch),
         (core.switch(1, Some(0)), Refusal::Elsewhere),
         (core.switch(64, None), Refusal::NoSuch),
         (core.enter(1), Refusal::NotPending),

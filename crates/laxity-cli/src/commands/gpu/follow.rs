@@ -8,15 +8,15 @@
 //! ```
 
 use std::fmt;
-use std::io::{self, BufRead, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::io;
+use std::process::Command;
 use std::str::FromStr;
 
 use laxity_gpu::{HolderWatch, Registry, TokenHolder};
 use laxity_model::text::printable;
 use laxity_model::{Instant, Nanos};
 use laxity_sys::clock;
+use laxity_sys::restorer::{self, Restorer};
 use laxity_sys::scheduling::{self, Attributes};
 
 use super::interrupts::{Found, Gpu, Possible};
@@ -102,9 +102,11 @@ pub fn run(
             "Linux refuses SCHED_FIFO at {OWN_PRIORITY}, above all holders ({error}); {PERMISSION}"
         )));
     }
-    let restorer = Restorer::start(&handlers)?;
+    let restorer = restorer(&handlers)?;
     let result = follow(&mut arbitration.watch_holders(), &mut handlers, idle, &interrupt, output);
-    restorer.end()?;
+    if !restorer.end().map_err(live)? {
+        return Err(live("not all threads have their own priorities again"));
+    }
     let changes = result?;
     output.line(format_args!("{changes} changes of priority; all threads are as they were"))?;
     output.finish()
@@ -225,56 +227,25 @@ impl fmt::Display for Handler {
     }
 }
 
-/// A process that gives threads of the kernel their own scheduling back as soon as this one is gone.
-struct Restorer {
-    child: Child,
-}
-
-impl Restorer {
-    fn start(handlers: &[Handler]) -> Result<Restorer, CliError> {
-        let failed = |error| {
-            live(format_args!("cannot start the process that gives the threads their priorities back: {error}"))
-        };
-        let program = std::env::current_exe().map_err(failed)?;
-        let mut command = Command::new(program);
-        // In a group of its own Ctrl-C is not for it.
-        command.args(["gpu", "irq", "--restore"]).stdin(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().map_err(failed)?;
-        if let Some(input) = &mut child.stdin {
-            for Handler { pid, own, name, .. } in handlers {
-                let [flags, rest] = own.to_words();
-                writeln!(input, "{pid} {flags} {rest} {name}").map_err(failed)?;
-            }
+/// A process that gives these threads their own scheduling back as soon as this one is gone.
+fn restorer(handlers: &[Handler]) -> Result<Restorer, CliError> {
+    let start = || {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["gpu", "irq", "--restore"]);
+        let mut restorer = Restorer::start(command)?;
+        for Handler { pid, own, name, .. } in handlers {
+            restorer.keep(*pid, name, *own, None)?;
         }
-        Ok(Restorer { child })
-    }
-
-    /// Has it do so now.
-    fn end(mut self) -> Result<(), CliError> {
-        drop(self.child.stdin.take());
-        let status = self.child.wait().map_err(live)?;
-        if status.success() { Ok(()) } else { Err(live("not all threads have their own priorities again")) }
-    }
+        Ok(restorer)
+    };
+    start().map_err(|error: io::Error| {
+        live(format_args!("cannot start the process that gives the threads their priorities back: {error}"))
+    })
 }
 
 /// Waits for the end of standard input, each line of which is a thread and what it had, and gives them that.
 pub fn restore() -> Result<(), CliError> {
     // The only signal that ends it is SIGKILL: its parent's end is what it waits for.
     let _interrupt = Interrupt::watch_patiently();
-    let lines: Vec<String> = io::stdin().lock().lines().map_while(Result::ok).collect();
-    let mut failed = None;
-    for line in &lines {
-        let mut words = line.splitn(4, ' ');
-        let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
-        let (Some(pid), Some(flags), Some(rest)) = (number(), number(), number()) else { continue };
-        let name = words.next().unwrap_or_default();
-        // The driver may have been unloaded, and another thread have the number.
-        if scheduling::thread_name(pid as u32, pid as u32).as_deref() != Some(name) {
-            continue;
-        }
-        if let Err(error) = Attributes::from_words([flags, rest]).give_to(pid as u32) {
-            failed = Some(format!("thread {pid} {}: {error}", printable(name)));
-        }
-    }
-    failed.map_or(Ok(()), |failed| Err(live(failed)))
+    restorer::restore(io::stdin().lock()).map_err(|failed| live(printable(&failed)))
 }

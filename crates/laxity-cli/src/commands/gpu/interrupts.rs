@@ -110,16 +110,6 @@ fn gpu(path: &Path, proc: &Path, threads: &[Thread], counts: &BTreeMap<u32, u64>
         return None;
     }
     let driver = fs::read_link(path.join("driver")).ok();
-    let mut numbers: Vec<u32> = fs::read_dir(path.join("msi_irqs"))
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect();
-    if numbers.is_empty() {
-        let line = fs::read_to_string(path.join("irq")).ok().and_then(|text| text.trim().parse().ok());
-        numbers.extend(line.filter(|&number: &u32| number > 0));
-    }
-    numbers.sort_unstable();
     let interrupt = |number: u32| Interrupt {
         number,
         count: counts.get(&number).copied().unwrap_or(0),
@@ -131,8 +121,33 @@ fn gpu(path: &Path, proc: &Path, threads: &[Thread], counts: &BTreeMap<u32, u64>
         vendor: hex("vendor")? as u16,
         device: hex("device")? as u16,
         driver: driver.and_then(|driver| Some(driver.file_name()?.to_str()?.to_owned())),
-        interrupts: numbers.into_iter().map(interrupt).collect(),
+        interrupts: numbers(path).into_iter().map(interrupt).collect(),
     })
+}
+
+/// The interrupts of the device at `path` of `/sys/bus/pci/devices`.
+fn numbers(path: &Path) -> Vec<u32> {
+    let mut numbers: Vec<u32> = fs::read_dir(path.join("msi_irqs"))
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    if numbers.is_empty() {
+        let line = fs::read_to_string(path.join("irq")).ok().and_then(|text| text.trim().parse().ok());
+        numbers.extend(line.filter(|&number: &u32| number > 0));
+    }
+    numbers.sort_unstable();
+    numbers
+}
+
+/// The threads that handle the interrupts of the PCI device at `address`, which need not be a GPU. Devices may share one.
+pub fn threads_of(root: &Path, address: &str) -> io::Result<Vec<Thread>> {
+    let path = root.join("sys/bus/pci/devices").join(address);
+    fs::metadata(&path)?;
+    let numbers = numbers(&path);
+    let mut threads = threads(&root.join("proc"))?;
+    threads.retain(|thread| thread.handles().is_some_and(|number| numbers.contains(&number)));
+    Ok(threads)
 }
 
 /// Each handler of an interrupt has a folder in its folder.
@@ -269,5 +284,29 @@ mod tests {
         let rest = "S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 -51 0 1 0 300 0 0 18446744073709551615 0 0 0 0 0 0 0 2147483647 0 0 0 0 17 1";
         assert_eq!(priority(&format!("77 (irq/131-nv (x) y) {rest} 50 1 0 0 0")), Some(50));
         assert_eq!(priority(&format!("78 (nv_queue) {rest} 0 0 0 0 0")), None);
+    }
+
+    #[test]
+    fn the_threads_of_a_device_are_those_of_its_interrupts() {
+        let folder = laxity_testing::Directory::new("device-threads");
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("it is below the folder")).expect("a folder");
+            fs::write(path, text).expect("a file");
+        };
+        let device = "sys/bus/pci/devices/0000:00:10.0";
+        write(&format!("{device}/irq"), "10\n");
+        for (thread, name) in
+            [(7, "irq/10-uio_pci_generic"), (8, "irq/10-s-uio_pci_generic"), (9, "irq/100-x"), (5, "sh")]
+        {
+            write(&format!("proc/{thread}/comm"), name);
+        }
+        let found = |address| Ok::<_, io::Error>(threads_of(folder.path(), address)?.iter().map(|it| it.pid).collect());
+        assert_eq!(found("0000:00:10.0").expect("it is there"), [7, 8]);
+        assert!(found("0000:00:11.0").is_err_and(|error: io::Error| error.kind() == io::ErrorKind::NotFound));
+        // Interrupts of its own come in place of the line.
+        write(&format!("{device}/msi_irqs/100"), "msi");
+        let of_message: Vec<u32> = found("0000:00:10.0").expect("it is there");
+        assert_eq!(of_message, [9]);
     }
 }

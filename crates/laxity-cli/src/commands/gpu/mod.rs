@@ -4,7 +4,7 @@ mod create;
 mod exec;
 mod follow;
 mod gc;
-mod interrupts;
+pub(super) mod interrupts;
 mod irq;
 mod json;
 mod layers;

@@ -2,6 +2,7 @@
 
 mod doctor;
 mod gc;
+mod irq;
 mod list;
 mod loader;
 mod start;
@@ -49,6 +50,7 @@ enum Command {
     Gc(gc::Arguments),
     Doctor(doctor::Arguments),
     Start(start::Arguments),
+    Irq(irq::Arguments),
     Status(status::Arguments),
     Stop(stop::Arguments),
 }
@@ -62,6 +64,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         Command::Gc(arguments) => gc::run(&registry, &arguments, output),
         Command::Doctor(arguments) => doctor::run(&arguments, output),
         Command::Start(arguments) => start::run(arguments),
+        Command::Irq(arguments) => irq::run(&arguments, output),
         Command::Status(arguments) => status::run(&arguments, output),
         Command::Stop(arguments) => stop::run(&arguments),
     }

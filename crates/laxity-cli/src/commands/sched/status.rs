@@ -3,7 +3,7 @@
 use clap::Args;
 use laxity_model::Nanos;
 use laxity_scx::Membership;
-use laxity_scx::protocol::{Status, TaskStatus};
+use laxity_scx::protocol::{InterruptStatus, Status, TaskStatus};
 use serde::Serialize;
 
 use crate::commands::named::pretty;
@@ -47,9 +47,47 @@ pub fn print(status: &Status, output: &mut Output) -> Result<(), CliError> {
         output.line(format_args!("{FAINT}a trace is written; {lost} records are lost{RESET}"))?;
     }
     if status.tasks.is_empty() {
-        return output.line(format_args!("{FAINT}no tasks{RESET}"));
+        output.line(format_args!("{FAINT}no tasks{RESET}"))?;
+    } else {
+        output.print(table(&status.tasks, usize::MAX).render(output.width()))?;
     }
-    output.print(table(&status.tasks, usize::MAX).render(output.width()))
+    if status.interrupts.is_empty() {
+        return Ok(());
+    }
+    output.line("")?;
+    print_interrupts(&status.interrupts, output)
+}
+
+/// Prints a row for each thread that handles interrupts for tasks.
+pub fn print_interrupts(interrupts: &[InterruptStatus], output: &mut Output) -> Result<(), CliError> {
+    if interrupts.is_empty() {
+        return output.line(format_args!("{FAINT}no thread handles interrupts for tasks{RESET}"));
+    }
+    let longest = interrupts.iter().map(|it| it.response_max).max().unwrap_or(Nanos::ZERO);
+    let unit = TimeUnit::for_longest(longest);
+    let response = format!("response, {}", unit.name);
+    let mut table = Table::of("interrupts")
+        .group("", &["thread", "cluster", "CPU"])
+        .text("own class")
+        .text("works for")
+        .group("handled", &["in all", "for tasks"])
+        .group("", &[&response, "throttled"]);
+    for it in interrupts {
+        let own = it.own_priority.map_or_else(|| "ordinary".to_owned(), |priority| format!("FIFO {priority}"));
+        table.row(vec![
+            it.name.clone().into(),
+            it.thread.to_string().into(),
+            it.cluster.to_string().into(),
+            it.linked.map_or_else(|| Cell::faint("-"), |cpu| Cell::good(cpu.to_string())),
+            own.into(),
+            it.owner.clone().map_or_else(|| Cell::faint("no task"), Cell::from),
+            it.handled.to_string().into(),
+            it.owned.to_string().into(),
+            unit.show(it.response_max).into(),
+            it.throttled.to_string().into(),
+        ]);
+    }
+    output.print(table.render(output.width()))
 }
 
 /// What it does in a line.
