@@ -2,7 +2,8 @@
 /*
  * Periodic and sporadic tasks in the kernel through sched_ext: the core's links carried out.
  *
- * Policy: clusters of CPUs, each with event-driven links (paper 002: coarse lock, CEm), by absolute deadlines or by levels. A
+ * Policy: clusters of CPUs, each with links by absolute deadlines or by levels, event-driven or quantum-driven, with interrupts on
+ * all CPUs or on a dedicated one (paper 002, coarse lock: CEm, CE1, CQm, CQ1; quanta.h, alarm.h). A
  * thread becomes a task by `laxity_begin`. It ends a job by a word in its control page and sched_yield, or any sleep; the
  * program then keeps the thread (custody) until a timer releases the next job. All other threads share one queue, first in
  * first out, and run where no job is linked, or where they are owed time (others.h).
@@ -20,6 +21,7 @@
 #include "budgets.h"
 #include "inherit.h"
 #include "others.h"
+#include "quanta.h"
 #include "sections.h"
 #include "tasks.h"
 
@@ -58,7 +60,14 @@ LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct
 	} else if (sleeps) {
 		happen(note, HAPPENS_SUSPEND, cpu, number, job);
 	}
-	set_timer(job->pid);
+	if (!is_dedicated()) {
+		set_timer(job->pid);
+		return;
+	}
+	/* A barrier: the dedicated CPU, which looks at the time of the release, sees what was written, or this sees that time. */
+	__sync_lock_test_and_set(&note->kicks, 0);
+	if (job->waits == WAITS_RELEASE && job->release <= bpf_ktime_get_ns())
+		release_late(number);
 }
 
 /* Its thread is a task no more; its number is free once `pid` is 0. */
@@ -207,6 +216,10 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 	struct laxity_note note = {};
 	u64 now = bpf_ktime_get_ns(), later, owes = owed(cpu, now, &later);
 
+	if (setting.is_staggered)
+		take_tick(cpu);
+	if (cpu == (s32)setting.dedicated)
+		look_again();
 	if (!owes)
 		others_on(cpu)->go_first_in = 0;
 	if (before && job) {
@@ -217,7 +230,7 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 			if (job->completed == completed && is_exhausted(job)) {
 				end_section(&note, cpu, number, job);
 				throttle(&note, cpu, number, job);
-				set_timer(before->pid);
+				await_release(before->pid);
 			} else {
 				rank_anew(&note, cpu, number, job);
 				attend(&note, cpu, number, job, owes);
@@ -365,13 +378,19 @@ SEC("struct_ops/laxity_disable") int laxity_disable(unsigned long long *context)
 
 SEC("struct_ops.s/laxity_init") s32 laxity_init_scheduler(unsigned long long *context)
 {
-	u32 zero = 0;
-	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &zero);
+	u32 at = ALARM;
+	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &at), *dedicated;
 
-	if (!alarm || !LAXITY_DESCRIBE(struct cpumask))
+	at = ALARM_DEDICATED;
+	dedicated = bpf_map_lookup_elem(&alarms, &at);
+	if (!alarm || !dedicated || !LAXITY_DESCRIBE(struct cpumask))
 		return -1;
 	bpf_timer_init(&alarm->timer, &alarms, CLOCK_MONOTONIC);
 	bpf_timer_set_callback(&alarm->timer, on_timer);
+	if (is_dedicated()) {
+		bpf_timer_init(&dedicated->timer, &alarms, CLOCK_MONOTONIC);
+		bpf_timer_set_callback(&dedicated->timer, on_dedicated_timer);
+	}
 	return scx_bpf_create_dsq(OTHERS, -1);
 }
 

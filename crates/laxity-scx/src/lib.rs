@@ -26,4 +26,4 @@ pub use client::{ClientError, Job, Membership, SECTION_MAX, Task};
 pub use lock::{Guard, Lock};
 pub use probe::{Check, Functions, Report, probe};
 pub use protocol::TaskRequest;
-pub use settings::{Settings, SettingsError, Share};
+pub use settings::{Placement, Settings, SettingsError, Share};

@@ -1,9 +1,25 @@
 //! Notes of the kernel as a trace in Laxity's vocabulary.
 
-use laxity_model::{CpuId, Instant, JobId, Nanos, PriorityRule, Scheduler, TaskId};
+use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, PriorityRule, Quanta, Scheduler, TaskId};
 use laxity_trace::{Event, Origin, Record, TaskInfo, TaskKind, TraceHeader};
 
-use crate::notes::{Happening, Note};
+use crate::notes::{Happening, Note, OUTSIDE};
+
+/// How long a quantum is, as in paper 002.
+pub const QUANTUM: Nanos = Nanos::from_millis(1);
+
+/// How late the quanta of `cpu` are: if they are staggered over the CPUs of a trace, which has all CPUs up to the last one.
+pub fn phase(scheduler: &Scheduler, clusters: &[Vec<usize>], cpu: usize) -> Nanos {
+    match scheduler.quanta {
+        Quanta::Aligned => Nanos::ZERO,
+        Quanta::Staggered => Nanos(QUANTUM.0 * cpu as u64 / cpu_count(clusters) as u64),
+    }
+}
+
+/// How many CPUs a trace has.
+fn cpu_count(clusters: &[Vec<usize>]) -> usize {
+    clusters.iter().flatten().max().map_or(1, |&last| last + 1)
+}
 
 /// A task of a recording. Its number in the kernel is its place in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +48,7 @@ pub struct Recording {
 }
 
 /// The header of a trace of the scheduler in the kernel.
-pub fn header(scheduler: Scheduler, clusters: &[Vec<usize>], tasks: &[RecordedTask], quantum: Nanos) -> TraceHeader {
+pub fn header(scheduler: Scheduler, clusters: &[Vec<usize>], tasks: &[RecordedTask]) -> TraceHeader {
     let infos = tasks.iter().zip(ranks(scheduler, tasks)).map(|(task, rank)| TaskInfo {
         name: task.name.clone(),
         period: task.period,
@@ -42,13 +58,12 @@ pub fn header(scheduler: Scheduler, clusters: &[Vec<usize>], tasks: &[RecordedTa
         rank,
         kind: TaskKind::Task,
     });
-    let cpus = clusters.iter().flatten().max().map_or(1, |&last| last + 1);
     TraceHeader {
         clusters: clusters.iter().map(|cpus| cpus.iter().map(|&cpu| cpu_id(cpu)).collect()).collect(),
-        quantum,
+        quantum: QUANTUM,
         is_linked: true,
         tasks: infos.collect(),
-        ..TraceHeader::new(Origin::Live, "tasks of the scheduler in the kernel", cpus, scheduler)
+        ..TraceHeader::new(Origin::Live, "tasks of the scheduler in the kernel", cpu_count(clusters), scheduler)
     }
 }
 
@@ -90,7 +105,9 @@ pub fn recording(
         let (ranks, records) = (&ranks[..], &mut records);
         let is_edf = scheduler.rule == PriorityRule::Edf;
         let (released, states) = (Vec::new(), Vec::new());
-        let mut cluster = Cluster { cpus, tasks, is_edf, ranks, start: start.0, now: 0, released, states, records };
+        let known = cpu_count(clusters);
+        let mut cluster =
+            Cluster { cpus, known, tasks, is_edf, ranks, start: start.0, now: 0, released, states, records };
         let taken = of_cluster[..whole].iter().take_while(|note| cluster.take(note)).count();
         left_out += whole - taken;
     }
@@ -109,6 +126,8 @@ fn cpu_id(cpu: usize) -> CpuId {
 /// The notes of one cluster, one after another.
 struct Cluster<'a> {
     cpus: &'a [usize],
+    /// How many CPUs the trace has.
+    known: usize,
     /// All tasks.
     tasks: &'a [RecordedTask],
     is_edf: bool,
@@ -165,7 +184,7 @@ impl Cluster<'_> {
         let event = event.map(|event| match event {
             // What its task began is suspended for ever.
             Happening::Forget => Event::Suspend { cpu, job },
-            Happening::Release { .. } => Event::Ready { job, cpu },
+            Happening::Release { .. } => Event::Ready { job, cpu: self.machine(note.cpu) },
             Happening::Complete => Event::Complete { cpu, job },
             Happening::Suspend => Event::Suspend { cpu, job },
             Happening::Resume => Event::Resume { cpu, job },
@@ -178,6 +197,8 @@ impl Cluster<'_> {
             }
             Happening::Enter => Event::NonPreemptiveBegin { cpu, job },
             Happening::Exit => Event::NonPreemptiveEnd { cpu, job },
+            // How long its handler took is not known.
+            Happening::Tick => Event::Overhead { cpu, kind: OverheadKind::Tick, duration: Nanos::ZERO },
         });
         self.records.extend(event.map(|event| Record { at: now, event }));
         for &(cpu, task) in &note.links {
@@ -200,6 +221,12 @@ impl Cluster<'_> {
             _ => self.states[at],
         };
         std::mem::replace(&mut self.states[at], to)
+    }
+
+    /// A CPU, also one outside the cluster that the trace has.
+    fn machine(&self, place: u16) -> CpuId {
+        let is_outside = place & OUTSIDE != 0 && usize::from(place & !OUTSIDE) < self.known;
+        if is_outside { CpuId(place & !OUTSIDE) } else { self.cpu(place) }
     }
 
     /// A CPU of the cluster; events that happened on another one are noted at its first.

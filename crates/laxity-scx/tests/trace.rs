@@ -1,9 +1,9 @@
 //! Notes of the kernel become a trace that the checkers judge: the order within a cluster is that of the lock, and what was lost
 //! is said.
 
-use laxity_model::{CpuId, Instant, JobId, Nanos, Scheduler, TaskId};
-use laxity_scx::notes::{Happening, Note};
-use laxity_scx::trace::{RecordedTask, Recording, header};
+use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, Scheduler, TaskId};
+use laxity_scx::notes::{Happening, Note, OUTSIDE};
+use laxity_scx::trace::{QUANTUM, RecordedTask, Recording, header, phase};
 use laxity_trace::{Event, Record, check};
 
 const MS: u64 = 1_000_000;
@@ -70,7 +70,7 @@ fn recording(notes: Vec<Note>, clusters: &[Vec<usize>], start: Instant) -> Recor
 
 fn judge(policy: &str, clusters: &[Vec<usize>], records: &[Record]) -> (u64, u64) {
     let scheduler: Scheduler = policy.parse().expect("a policy");
-    let header = header(scheduler, clusters, &tasks(), Nanos::from_millis(1));
+    let header = header(scheduler, clusters, &tasks());
     (check::legality(&header, records, |_| None).count(), check::policy(&header, records).count())
 }
 
@@ -212,7 +212,7 @@ fn a_trace_ends_at_the_first_note_that_was_lost() {
 fn under_fixed_priorities_the_rank_follows_the_level_and_not_the_order() {
     let scheduler: Scheduler = "P-RM".parse().expect("a policy");
     let of = |scheduler| -> Vec<u32> {
-        header(scheduler, &[vec![0]], &tasks(), Nanos::from_millis(1)).tasks.iter().map(|task| task.rank).collect()
+        header(scheduler, &[vec![0]], &tasks()).tasks.iter().map(|task| task.rank).collect()
     };
     assert_eq!(of(scheduler), [1, 0]);
     assert_eq!(of("G-EDF".parse().expect("a policy")), [0, 1]);
@@ -282,4 +282,51 @@ fn between_two_jobs_the_end_of_a_task_changes_nothing() {
     let without = recording(script.notes.clone(), &[vec![0]], Instant(START));
     script.note(4, Happening::Forget, 0, 0, &[]);
     assert_eq!(recording(script.notes, &[vec![0]], Instant(START)), without);
+}
+
+/// One CPU: a job waits for a quantum to begin.
+#[test]
+fn the_links_of_a_quantum_follow_its_tick() {
+    let mut script = Script::new();
+    script.release(0, 0, 20, 0, &[]);
+    script.note(1, Happening::Tick, 0, 0, &[(0, Some(0))]);
+    script.note(1, Happening::Run, 0, 0, &[]);
+    script.release(2, 2, 10, 1, &[]);
+    script.note(3, Happening::Tick, 0, 0, &[(0, Some(1))]);
+    let clusters = [vec![3]];
+    let records = recording(script.notes.clone(), &clusters, Instant(START)).records;
+    assert_eq!(judge("G-EDF/CQm", &clusters, &records), (0, 0), "{records:?}");
+    let tick = Event::Overhead { cpu: CpuId(3), kind: OverheadKind::Tick, duration: Nanos::ZERO };
+    let at = records.iter().position(|record| *record == Record { at: Instant(MS), event: tick });
+    let job = Some(JobId { task: TaskId(0), index: 0 });
+    assert_eq!(records[at.expect("a tick") + 1].event, Event::Link { cpu: CpuId(3), job });
+    // A tick that leaves the more urgent job waiting.
+    script.notes[4].links.clear();
+    script.note(4, Happening::Complete, 0, 0, &[]);
+    let records = recording(script.notes, &clusters, Instant(START)).records;
+    assert_eq!(judge("G-EDF/CQm", &clusters, &records), (0, 1), "{records:?}");
+}
+
+#[test]
+fn a_job_is_ready_where_its_release_was_handled_if_the_trace_has_that_cpu() {
+    for (place, cpu) in [(1, 3), (OUTSIDE, 0), (OUTSIDE | 1, 1), (OUTSIDE | 9, 2)] {
+        let mut script = Script::new();
+        script.release(0, 0, 20, 0, &[]);
+        script.notes[0].cpu = place;
+        let records = recording(script.notes, &[vec![2, 3]], Instant(START)).records;
+        let ready = records.iter().find_map(|record| match record.event {
+            Event::Ready { cpu, .. } => Some(cpu),
+            _ => None,
+        });
+        assert_eq!(ready, Some(CpuId(cpu)), "{place:#x}");
+    }
+}
+
+#[test]
+fn staggered_quanta_are_as_late_as_the_checker_takes_them_to_be() {
+    let of = |policy: &str, clusters: &[Vec<usize>], cpu| phase(&policy.parse().expect("a policy"), clusters, cpu);
+    assert_eq!(of("CQm", &[vec![0, 1]], 1), Nanos::ZERO);
+    let quarters = [0, 1, 2, 3].map(|cpu| of("S-CQm", &[vec![0, 1, 2, 3]], cpu).0);
+    assert_eq!(quarters, [0, 1, 2, 3].map(|quarter| quarter * QUANTUM.0 / 4));
+    assert_eq!(of("S-CQ1", &[vec![1], vec![2]], 2), Nanos(666_666));
 }
