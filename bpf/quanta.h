@@ -64,13 +64,12 @@ struct awaited {
 	u64 since;
 };
 
-/* Sets the tick of `cpu`, if it has one of that cluster, for the first quantum that begins at that time or later. */
+/* Sets the tick of `cpu`, if it is of that cluster, for the first quantum that begins at that time or later. */
 static s64 await_tick(u32 cpu, struct awaited *awaited)
 {
-	u32 at = cpu & (LAXITY_CPUS - 1);
 	struct tick *tick;
 
-	if (setting.cluster_of[at] != awaited->cluster || (setting.local_of[at] && !setting.is_staggered))
+	if (setting.cluster_of[cpu & (LAXITY_CPUS - 1)] != awaited->cluster)
 		return 0;
 	tick = bpf_map_lookup_elem(&ticks, &cpu);
 	/* Exchanged after the job was queued: one that is about to be stopped looks for jobs after it says so. */
@@ -83,8 +82,12 @@ static s64 await_tick(u32 cpu, struct awaited *awaited)
 LAXITY_GLOBAL int await_quantum(u32 cluster, u64 since)
 {
 	struct awaited awaited = { .cluster = cluster, .since = since };
+	u32 first = setting.first_of[cluster & (LAXITY_CLUSTERS - 1)];
 
-	bpf_loop(LAXITY_CPUS, await_tick, &awaited, 0);
+	if (setting.is_staggered)
+		bpf_loop(LAXITY_CPUS, await_tick, &awaited, 0);
+	else
+		await_tick(setting.cpu_at[first & (LAXITY_CPUS - 1)], &awaited);
 	return 0;
 }
 

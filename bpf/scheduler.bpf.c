@@ -218,7 +218,7 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 
 	if (setting.is_staggered)
 		take_tick(cpu);
-	if (cpu == (s32)setting.dedicated)
+	if (is_dedicated() && cpu == (s32)setting.dedicated)
 		look_again();
 	if (!owes)
 		others_on(cpu)->go_first_in = 0;

@@ -266,7 +266,8 @@ LAXITY_INLINE int carry_out_here(struct laxity_note *note)
 		if (note->kicks)
 			kick_all(note->cluster, note->kicks);
 	}
-	if (setting.quantum && note->state == LAXITY_READY)
+	/* By nothing else does a job come to wait for a link. */
+	if (setting.quantum && note->state == LAXITY_READY && (kind == HAPPENS_RELEASE || kind == HAPPENS_RESUME))
 		await_link(kind, note);
 	return outcome;
 }

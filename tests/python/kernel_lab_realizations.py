@@ -105,6 +105,7 @@ def test_a_quantum_begins_each_millisecond_and_no_job_waits_longer(programs, tmp
             waits_since = None
 
 
+# On one CPU no job ends near the end of a quantum.
 WORKLOAD = """
 laxity = 1
 name = "in-quanta"
@@ -126,15 +127,14 @@ name = "planner"
 period = "100 ms"
 wcet = "25400 us"
 [[task]]
-name = "greedy"
+name = "logger"
 period = "50 ms"
-wcet = "20 ms"
-actual = "9400 us"
-budget = "6200 us"
+wcet = "6400 us"
+budget = "8 ms"
 """
 
 
-@pytest.mark.parametrize(("realization", "smp"), [("CQm", 1), ("S-CQm", 1), ("CE1", 2), ("CQ1", 2)])
+@pytest.mark.parametrize(("realization", "smp"), [("CQm", 1), ("CE1", 2), ("S-CQ1", 2)])
 def test_a_workload_runs_as_it_is_simulated(programs, tmp_path, realization, smp):
     script = f"""
     cat > /out/workload.toml <<'END'
@@ -165,8 +165,8 @@ END
     subprocess.run(simulate, check=True)
     simulated, live, kernel = (completions(out / f"{name}.lxt") for name in ["simulated", "run", "kernel"])
     assert len(live) == len(kernel) == 200 + 50 + 20 + 40
-    assert len(simulated) > 200 + 45 + 18 + 30
+    assert len(simulated) > 190 + 45 + 18 + 36
     later_us = {job: (live[job] - at) / 1_000 for job, at in simulated.items()}
     if smp == 1:
-        # Where decisions are so rare, each must fall into the same quantum.
+        # Each decision falls into the quantum of the simulation.
         assert max(map(abs, later_us.values())) < 600, later_us
