@@ -233,6 +233,17 @@ fn bytes_that_are_no_note_are_none() {
     }
 }
 
+#[test]
+fn a_tick_has_the_links_of_as_many_cpus_as_there_are() {
+    let mut bytes: Vec<u8> = [7_u64, START, 9, 0, 0].iter().flat_map(|number| number.to_ne_bytes()).collect();
+    bytes.extend([14_u16, 0, 0, 0, 0, 0, 1, 6].iter().flat_map(|number| number.to_ne_bytes()));
+    let links: Vec<(u16, Option<u16>)> = (0..6).map(|cpu| (cpu, (cpu != 3).then_some(cpu + 20))).collect();
+    bytes.extend(links.iter().flat_map(|&(cpu, task)| [cpu, task.unwrap_or(0xffff)]).flat_map(u16::to_ne_bytes));
+    let note = Note::read(&bytes).expect("a note");
+    assert_eq!((note.event, note.links), (Some(Happening::Tick), links));
+    assert_eq!(Note::read(&bytes[..bytes.len() - 1]), None);
+}
+
 /// One CPU under fixed priorities: the slow task has what the fast one waits for.
 #[test]
 fn a_job_that_inherits_has_the_rank_of_the_task_that_waits() {
