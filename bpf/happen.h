@@ -3,8 +3,9 @@
  * What happens to tasks and CPUs of a scheduler: each event, the decision that follows from it, and its place in the order of
  * all events of the cluster, in one locked section.
  *
- * One round of a decision is enough after one event: before it the most urgent jobs are linked, and an event makes one job
- * ready, or one CPU free, or changes one priority. So the links are right whenever the lock is free.
+ * Event-driven, one round of a decision is enough after one event: before it the most urgent jobs are linked, and an event
+ * makes one job ready, or one CPU free, or changes one priority. So the links are right whenever the lock is free.
+ * Quantum-driven, an event links nothing, and where a quantum begins all rounds are needed.
  */
 #ifndef LAXITY_HAPPEN_H
 #define LAXITY_HAPPEN_H
@@ -50,8 +51,14 @@ enum laxity_happening {
 	/* It enters a non-preemptive section, and leaves it. */
 	HAPPENS_ENTER,
 	HAPPENS_EXIT,
-	/* Quantum `number` begins on `cpu`. */
+	/* Quantum `number` begins on `cpu`: see laxity_begin_quantum. */
 	HAPPENS_TICK,
+};
+
+/* A CPU, and the task that is linked to it from now on. */
+struct laxity_noted {
+	u16 cpu;
+	u16 task;
 };
 
 /* An event, and what follows from it. */
@@ -75,10 +82,13 @@ struct laxity_note {
 	u16 is_news;
 	/* How many CPUs have other links. */
 	u16 links;
-	struct {
-		u16 cpu;
-		u16 task;
-	} link[LAXITY_NOTED];
+	struct laxity_noted link[LAXITY_NOTED];
+};
+
+/* The beginning of a quantum may change the links of all CPUs: the rest of them follows the note. */
+struct laxity_quantum_note {
+	struct laxity_note note;
+	struct laxity_noted more[LAXITY_CPUS - LAXITY_NOTED];
 };
 
 struct laxity_cluster {
@@ -136,10 +146,10 @@ LAXITY_FN int laxity_withdraw(struct laxity_core *core, u32 cpu, u32 task, u32 t
 }
 
 /*
- * Notes the CPUs whose links changed, and which of them must be interrupted. The sums of a round go through memory, so that
- * rounds are alike to the verifier.
+ * Notes the CPUs whose links changed, in `link`, which has room for so many, and which of them must be interrupted. The sums of
+ * a round go through memory, so that rounds are alike to the verifier.
  */
-LAXITY_FN int laxity_note_links(struct laxity_core *core, struct laxity_note *note)
+LAXITY_FN int laxity_note_links(struct laxity_core *core, struct laxity_note *note, struct laxity_noted *link, u32 room)
 {
 	volatile u64 *kicks = &note->kicks;
 	volatile u16 *links = &note->links;
@@ -148,13 +158,13 @@ LAXITY_FN int laxity_note_links(struct laxity_core *core, struct laxity_note *no
 
 	for (cpu = 0; cpu < LAXITY_CPUS; cpu++) {
 		struct laxity_cpu *slot = laxity_cpu_at(core, cpu);
-		u32 at = *links & (LAXITY_NOTED - 1);
+		u32 at = *links & (room - 1);
 
 		if (!(touched >> cpu & 1) || slot->announced == slot->linked)
 			continue;
 		slot->announced = slot->linked;
-		note->link[at].cpu = cpu;
-		note->link[at].task = slot->linked;
+		link[at].cpu = cpu;
+		link[at].task = slot->linked;
 		*links = at + 1;
 		if (laxity_next(core, cpu) != slot->process)
 			*kicks |= 1ull << cpu;
@@ -256,9 +266,6 @@ LAXITY_FN int laxity_apply(struct laxity_cluster *it, struct laxity_note *note)
 		return laxity_enter(core, task);
 	case HAPPENS_EXIT:
 		return laxity_exit(core, task);
-	case HAPPENS_TICK:
-		note->is_news = 0;
-		return laxity_tick(core, cpu, note->number);
 	}
 	return LAXITY_NO_SUCH;
 }
@@ -285,7 +292,7 @@ LAXITY_GLOBAL int laxity_happen(struct laxity_note *note)
 	outcome = laxity_apply(it, note);
 	if (outcome >= 0) {
 		laxity_decide_round(&it->core);
-		laxity_note_links(&it->core, note);
+		laxity_note_links(&it->core, note, note->link, LAXITY_NOTED);
 	}
 	job = laxity_task_at(&it->core, note->task);
 	note->state = job->state;
@@ -297,6 +304,53 @@ LAXITY_GLOBAL int laxity_happen(struct laxity_note *note)
 		note->sequence = it->sequence++;
 	bpf_spin_unlock(&it->lock);
 	return outcome;
+}
+
+/*
+ * Quantum note->number begins on note->cpu: all rounds of the decision. Returns whether jobs are left that wait for a link; or
+ * an enum laxity_error. The caller kicks as after laxity_happen.
+ */
+LAXITY_GLOBAL int laxity_begin_quantum(struct laxity_quantum_note *tick)
+{
+	struct laxity_note *note = (struct laxity_note *)tick;
+	/* Not note->link, which is shorter. */
+	struct laxity_noted *link = (void *)((char *)tick + __builtin_offsetof(struct laxity_note, link));
+	struct laxity_cluster *it;
+	int outcome;
+
+	if (!tick)
+		return LAXITY_NO_SUCH;
+	it = laxity_cluster_of(note->cluster);
+	note->links = 0;
+	note->kicks = 0;
+	note->at = bpf_ktime_get_ns();
+	if (!it)
+		return LAXITY_NO_SUCH;
+	bpf_spin_lock(&it->lock);
+	outcome = laxity_tick(&it->core, note->cpu, note->number);
+	note->is_news = outcome >= 0;
+	if (outcome >= 0) {
+		laxity_decide(&it->core);
+		laxity_note_links(&it->core, note, link, LAXITY_CPUS);
+		note->sequence = it->sequence++;
+		outcome = it->core.queued != 0;
+	}
+	bpf_spin_unlock(&it->lock);
+	return outcome;
+}
+
+/* Whether a job waits for a link. */
+LAXITY_GLOBAL int laxity_is_awaited(u32 cluster)
+{
+	struct laxity_cluster *it = laxity_cluster_of(cluster);
+	int is_awaited;
+
+	if (!it)
+		return 0;
+	bpf_spin_lock(&it->lock);
+	is_awaited = it->core.queued != 0;
+	bpf_spin_unlock(&it->lock);
+	return is_awaited;
 }
 
 /* The task whose process `cpu` is to run; LAXITY_NONE. */

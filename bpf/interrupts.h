@@ -104,6 +104,9 @@ LAXITY_INLINE void end_work(struct laxity_note *note, s32 cpu, u32 number, struc
 		return;
 	}
 	job->completed++;
+	/* Its owner may be ready now. */
+	if (setting.quantum)
+		await_quantum(job->cluster, note->at);
 	if (note->at - job->release > job->response_max)
 		job->response_max = note->at - job->release;
 }

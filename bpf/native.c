@@ -41,6 +41,8 @@ int NATIVE(switch)(core *c, u32 cpu, u32 task) { return laxity_switch(c, cpu, ta
 int NATIVE(enter)(core *c, u32 task) { return laxity_enter(c, task); }
 int NATIVE(exit)(core *c, u32 task) { return laxity_exit(c, task); }
 u64 NATIVE(decide)(core *c) { laxity_decide(c); return laxity_announce(c); }
+/* What happen.h does after an event that is no tick. */
+u64 NATIVE(round)(core *c) { laxity_decide_round(c); return laxity_announce(c); }
 u64 NATIVE(kicks)(core *c, u64 changed) { return laxity_kicks(c, changed); }
 u32 NATIVE(next)(core *c, u32 cpu) { return laxity_next(c, cpu); }
 u32 NATIVE(linked)(core *c, u32 cpu) { return laxity_cpu_at(c, cpu)->linked; }

@@ -273,11 +273,10 @@ LAXITY_SUB int laxity_decide_round(struct laxity_core *core)
 /* All rounds of a decision: each CPU has its turn once, and one more finds that nothing is left to do. */
 LAXITY_SUB int laxity_decide(struct laxity_core *core)
 {
-	laxity_u32 round;
+	laxity_u32 round = 0;
 
-	for (round = 0; round <= LAXITY_CPUS; round++)
-		if (!laxity_decide_round(core))
-			break;
+	while (LAXITY_GOES_ON(round, LAXITY_CPUS + 1) && laxity_decide_round(core))
+		;
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #ifndef LAXITY_REQUESTS_H
 #define LAXITY_REQUESTS_H
 
+#include "alarm.h"
 #include "budgets.h"
 #include "tasks.h"
 
@@ -14,7 +15,7 @@ struct laxity_setup {
 	u32 cluster;
 	u32 cpus;
 	u32 rule;
-	u32 unused;
+	u32 invocation;
 };
 
 SEC("syscall") int laxity_setup_cluster(struct laxity_setup *setup)
@@ -22,7 +23,7 @@ SEC("syscall") int laxity_setup_cluster(struct laxity_setup *setup)
 	struct laxity_cluster *it = laxity_cluster_of(setup->cluster);
 
 	/* Nothing else runs yet. */
-	return it ? laxity_init(&it->core, LAXITY_TASKS, setup->cpus, setup->rule, LAXITY_EVENT_DRIVEN) : LAXITY_NO_SUCH;
+	return it ? laxity_init(&it->core, LAXITY_TASKS, setup->cpus, setup->rule, setup->invocation) : LAXITY_NO_SUCH;
 }
 
 struct laxity_begin {
@@ -99,7 +100,7 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 	bpf_task_release(task);
 	if (!job || !it || !page || !stored || !place)
 		return -1;
-	set_timer(begin->pid);
+	await_release(begin->pid);
 	return 0;
 }
 

@@ -2,7 +2,8 @@
 /*
  * Periodic and sporadic tasks in the kernel through sched_ext: the core's links carried out.
  *
- * Policy: clusters of CPUs, each with event-driven links (paper 002: coarse lock, CEm), by absolute deadlines or by levels. A
+ * Policy: clusters of CPUs, each with links by absolute deadlines or by levels, event-driven or quantum-driven, with interrupts on
+ * all CPUs or on a dedicated one (paper 002, coarse lock: CEm, CE1, CQm, CQ1; quanta.h, alarm.h). A
  * thread becomes a task by `laxity_begin`. It ends a job by a word in its control page and sched_yield, or any sleep; the
  * program then keeps the thread (custody) until a timer releases the next job. All other threads share one queue, first in
  * first out, and run where no job is linked, or where they are owed time (others.h).
@@ -18,9 +19,11 @@
  */
 #include "alarm.h"
 #include "budgets.h"
+#include "dump.h"
 #include "inherit.h"
 #include "interrupts.h"
 #include "others.h"
+#include "quanta.h"
 #include "sections.h"
 #include "tasks.h"
 
@@ -59,7 +62,14 @@ LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct
 	} else if (sleeps) {
 		happen(note, HAPPENS_SUSPEND, cpu, number, job);
 	}
-	set_timer(job->pid);
+	if (!is_dedicated()) {
+		set_timer(job->pid);
+		return;
+	}
+	/* A barrier: the dedicated CPU, which looks at the time of the release, sees what was written, or this sees that time. */
+	__sync_lock_test_and_set(&note->kicks, 0);
+	if (job->waits == WAITS_RELEASE && job->release <= bpf_ktime_get_ns())
+		release_late(number);
 }
 
 /* Its thread is a task no more; its number is free once `pid` is 0. */
@@ -212,6 +222,10 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 	struct laxity_note note = {};
 	u64 now = bpf_ktime_get_ns(), later, owes = owed(cpu, now, &later);
 
+	if (setting.is_staggered)
+		take_tick(cpu);
+	if (is_dedicated() && cpu == (s32)setting.dedicated)
+		look_again();
 	if (!owes)
 		others_on(cpu)->go_first_in = 0;
 	if (before && job) {
@@ -222,7 +236,7 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 			if (job->completed == completed && is_exhausted(job)) {
 				end_section(&note, cpu, number, job);
 				throttle(&note, cpu, number, job);
-				set_timer(before->pid);
+				await_release(before->pid);
 			} else {
 				rank_anew(&note, cpu, number, job);
 				attend(&note, cpu, number, job, owes);
@@ -372,13 +386,19 @@ SEC("struct_ops/laxity_disable") int laxity_disable(unsigned long long *context)
 
 SEC("struct_ops.s/laxity_init") s32 laxity_init_scheduler(unsigned long long *context)
 {
-	u32 zero = 0;
-	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &zero);
+	u32 at = ALARM;
+	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &at), *dedicated;
 
-	if (!alarm || !LAXITY_DESCRIBE(struct cpumask))
+	at = ALARM_DEDICATED;
+	dedicated = bpf_map_lookup_elem(&alarms, &at);
+	if (!alarm || !dedicated || !LAXITY_DESCRIBE(struct cpumask))
 		return -1;
 	bpf_timer_init(&alarm->timer, &alarms, CLOCK_MONOTONIC);
 	bpf_timer_set_callback(&alarm->timer, on_timer);
+	if (is_dedicated()) {
+		bpf_timer_init(&dedicated->timer, &alarms, CLOCK_MONOTONIC);
+		bpf_timer_set_callback(&dedicated->timer, on_dedicated_timer);
+	}
 	return scx_bpf_create_dsq(OTHERS, -1);
 }
 
@@ -398,63 +418,6 @@ SEC("struct_ops/laxity_exit") int laxity_exit_scheduler(unsigned long long *cont
 	bpf_probe_read_kernel_str(state.message, sizeof(state.message), info->msg);
 	bpf_probe_read_kernel_str(dump, sizeof(dump), info->dump);
 	state.ended = info->kind;
-	return 0;
-}
-
-/*
- * For the dump of an error: the job that is linked to a CPU, and the process that it has. Without the lock, as what holds it may
- * be what went wrong.
- */
-SEC("struct_ops/laxity_dump_cpu") int laxity_dump_cpu(unsigned long long *context)
-{
-	static char format[] = "laxity: local %u, linked %u, thread %d, state %u, on %u, waits %u; process %u";
-	s32 cpu = (s32)context[1];
-	u32 cluster = setting.cluster_of[cpu & (LAXITY_CPUS - 1)], local = setting.local_of[cpu & (LAXITY_CPUS - 1)];
-	struct laxity_cluster *it = cluster == LAXITY_NONE ? 0 : laxity_cluster_of(cluster);
-	unsigned long long data[7] = {};
-	struct laxity_job *job;
-	u32 linked;
-
-	if (!it)
-		return 0;
-	linked = laxity_cpu_at(&it->core, local)->linked;
-	job = linked == LAXITY_NONE ? 0 : job_of(linked);
-	data[0] = local;
-	data[1] = linked;
-	data[2] = job ? job->pid : 0;
-	data[3] = laxity_task_at(&it->core, linked)->state;
-	data[4] = laxity_task_at(&it->core, linked)->on;
-	data[5] = job ? job->waits : 0;
-	data[6] = laxity_cpu_at(&it->core, local)->process;
-	scx_bpf_dump_bstr(format, data, sizeof(data));
-	return 0;
-}
-
-/* For the dump of an error: what the scheduler knows of a thread that could run. */
-SEC("struct_ops/laxity_dump_task") int laxity_dump_task(unsigned long long *context)
-{
-	static char format[] = "laxity: task %u, waits %u, release %llu, state %u, linked_to %u, on %u, custody %u, strays %u";
-	struct task_struct *task = (struct task_struct *)context[1];
-	u32 number = number_of(task);
-	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
-	struct laxity_cluster *it = job ? laxity_cluster_of(job->cluster) : 0;
-	struct laxity_task *core;
-	unsigned long long data[8];
-
-	if (!it)
-		return 0;
-	number &= LAXITY_TASKS - 1;
-	/* Without the lock, as what holds it may be what went wrong. */
-	core = laxity_task_at(&it->core, number);
-	data[0] = number;
-	data[1] = job->waits;
-	data[2] = job->release;
-	data[3] = core->state;
-	data[4] = core->linked_to;
-	data[5] = core->on;
-	data[6] = it->custody[number];
-	data[7] = job->strays;
-	scx_bpf_dump_bstr(format, data, sizeof(data));
 	return 0;
 }
 

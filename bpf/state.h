@@ -160,6 +160,32 @@ struct laxity_core {
 #define LAXITY_FORGET(core, number) ((void)(core), (void)(number))
 #endif
 
+/*
+ * Whether a loop goes on, at most so many times that nothing goes on for ever. The verifier takes a loop with this as soon as
+ * one round is like another, and does not follow all of them: instruction `may_goto` of Linux 6.9, as bytes, because clang does
+ * not know it everywhere. It jumps out of the loop after some millions of rounds.
+ */
+#ifdef __bpf__
+#define LAXITY_GOES_ON(round, most)                                                                     \
+	({                                                                                              \
+		__label__ ends, stays;                                                                  \
+		int goes_on = 1;                                                                        \
+		(void)(round);                                                                          \
+		asm volatile goto("0: .byte 0xe5, 0; .long ((%l[ends] - 0b) / 8 - 1) & 0xffff; .short 0" \
+				  :                                                                     \
+				  :                                                                     \
+				  :                                                                     \
+				  : ends);                                                              \
+		goto stays;                                                                             \
+	ends:                                                                                           \
+		goes_on = 0;                                                                            \
+	stays:                                                                                          \
+		goes_on;                                                                                \
+	})
+#else
+#define LAXITY_GOES_ON(round, most) ((round)++ < (most))
+#endif
+
 LAXITY_FN struct laxity_task *laxity_task_at(struct laxity_core *core, laxity_u32 task)
 {
 	return &core->task[task & (LAXITY_TASKS - 1)];

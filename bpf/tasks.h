@@ -17,6 +17,8 @@
 #define LAXITY_SERVED 8
 #define LAXITY_PAGE 4096
 #define LAXITY_DUMP 32768
+/* In place of the number of a CPU that is none of the cluster's. */
+#define LAXITY_OUTSIDE 0x8000u
 
 /* What is known of each task; user space reads it. */
 struct laxity_job {
@@ -160,6 +162,13 @@ struct laxity_setting {
 	/* What other threads have of each CPU in each period at least, in ns; a period of 0: nothing. See others.h. */
 	u64 others_budget;
 	u64 others_period;
+	/* The scheduling quantum in ns, 0: decisions are taken at events; and how late each CPU's quanta are. See quanta.h. */
+	u64 quantum;
+	u64 phase_of[LAXITY_CPUS];
+	/* Whether each CPU decides for itself. */
+	u32 is_staggered;
+	/* The CPU that releases all jobs and has none; LAXITY_NONE: there is none. */
+	u32 dedicated;
 };
 
 /* What user space looks at while they run. */
@@ -217,6 +226,14 @@ LAXITY_INLINE u32 local_of(u32 cluster, s32 cpu)
 	return setting.cluster_of[at] == cluster ? setting.local_of[at] : LAXITY_NONE;
 }
 
+/* The same, but one outside says which it is: above all numbers of CPUs. */
+LAXITY_INLINE u32 place_of(u32 cluster, s32 cpu)
+{
+	u32 at = cpu & (LAXITY_CPUS - 1);
+
+	return setting.cluster_of[at] == cluster ? setting.local_of[at] : LAXITY_OUTSIDE | at;
+}
+
 /* Interrupts the CPUs of `cluster` in `kicks`, a bit each. */
 LAXITY_GLOBAL int kick_all(u32 cluster, u64 kicks)
 {
@@ -228,17 +245,32 @@ LAXITY_GLOBAL int kick_all(u32 cluster, u64 kicks)
 	return 0;
 }
 
+/* As quanta.h says. */
+LAXITY_GLOBAL int await_quantum(u32 cluster, u64 since);
+
+/* A job waits for a quantum to begin since the event `kind`, which is due at its release if it is one. */
+LAXITY_INLINE void await_link(u32 kind, struct laxity_note *note)
+{
+	struct laxity_job *job = kind == HAPPENS_RELEASE ? job_of(note->task) : 0;
+	u64 since = note->at;
+
+	if (job)
+		since = job->release > job->idle_since ? job->release : job->idle_since;
+	await_quantum(note->cluster, since);
+}
+
 /*
  * Has `note` happen, whose CPU is one of all CPUs, writes it down, and kicks the CPUs that it concerns. Returns the core's
  * answer; the rest is in `note`.
  */
 LAXITY_INLINE int carry_out_here(struct laxity_note *note)
 {
+	u32 kind = note->kind;
 	int outcome;
 
 	/* An owner is no CPU. */
-	if (note->kind != HAPPENS_WORK)
-		note->cpu = local_of(note->cluster, note->cpu);
+	if (kind != HAPPENS_WORK)
+		note->cpu = place_of(note->cluster, note->cpu);
 	outcome = laxity_happen(note);
 	if (note->is_news || note->links) {
 		if (setting.is_traced && bpf_ringbuf_output(&notes, note, sizeof(*note), BPF_RB_NO_WAKEUP))
@@ -246,6 +278,10 @@ LAXITY_INLINE int carry_out_here(struct laxity_note *note)
 		if (note->kicks)
 			kick_all(note->cluster, note->kicks);
 	}
+	/* By nothing else does a job come to wait for a link, but by the end of work for it: see end_work. */
+	if (setting.quantum && note->state == LAXITY_READY &&
+	    (kind == HAPPENS_RELEASE || kind == HAPPENS_RESUME || kind == HAPPENS_WORK))
+		await_link(kind, note);
 	return outcome;
 }
 

@@ -116,11 +116,12 @@ def test_tasks_run_by_the_policy_and_linux_schedules_afterwards(programs, tmp_pa
     assert "is not in the kernel" in said, "status after the end"
     assert "laxity is loaded" in (tmp_path / "out" / "second.txt").read_text()
     status = json.loads((tmp_path / "out" / "status.json").read_text())["status"]
-    assert status["policy"] == "C-EDF"
+    assert status["policy"] == "C-EDF/CEm"
+    assert status["dedicated"] is None
     assert status["clusters"] == [[0, 1]]
     assert status["lost"] == 0
     assert sorted(task["name"] for task in status["tasks"]) == [f"task{number}" for number in range(6)]
-    assert "C-EDF on CPUs 0,1" in said, "the table of top"
+    assert "C-EDF/CEm on CPUs 0,1" in said, "the table of top"
     # It looked more than once, saw jobs being completed, and ended with the scheduler.
     looks = [json.loads(line)["status"] for line in (tmp_path / "out" / "top.jsonl").read_text().splitlines()]
     completed = [sum(task["completed"] for task in look["tasks"]) for look in looks]

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use laxity_model::{Instant, Nanos, Scheduler};
+use laxity_model::{Instant, Invocation, Nanos, ReadyQueueKind, ReleaseInterrupts, Scheduler};
 use laxity_scx::protocol::Status;
+use laxity_scx::trace::QUANTUM;
 use laxity_scx::{ClientError, Lock, Membership, Task, TaskRequest};
 
+use crate::placement::Placement;
 use crate::stop::StopSignal;
 
 /// Why the scheduler in the kernel does not schedule a workload.
@@ -29,27 +31,41 @@ impl Unfit {
     }
 }
 
-/// Whether the scheduler that is loaded has the policy `scheduler` on the CPUs of `clusters`.
+/// Whether the scheduler that is loaded is `scheduler` on the CPUs of `placement`.
 ///
 /// # Errors
-/// Why it does not.
-pub(crate) fn fits(scheduler: &Scheduler, clusters: &[Vec<u16>]) -> Result<(), Unfit> {
+/// Why it is not.
+pub(crate) fn fits(scheduler: &Scheduler, placement: &Placement) -> Result<(), Unfit> {
     let status = Membership::join().and_then(|membership| membership.status()).map_err(|error| match error {
         ClientError::NotRunning => Unfit::NotLoaded(error.to_string()),
         error => Unfit::Other(error.to_string()),
     })?;
-    is_alike(scheduler, clusters, &status)
+    // As in a simulation, the first one.
+    let dedicated = (scheduler.interrupts == ReleaseInterrupts::Dedicated).then(|| placement.linux[0]);
+    is_alike(scheduler, &placement.linux_clusters(), dedicated, &status)
 }
 
-fn is_alike(scheduler: &Scheduler, clusters: &[Vec<u16>], status: &Status) -> Result<(), Unfit> {
-    let loaded: Option<Scheduler> = status.policy.parse().ok();
-    let is_same_policy = loaded.is_some_and(|loaded| (loaded.rule, loaded.scope) == (scheduler.rule, scheduler.scope));
+fn is_alike(
+    scheduler: &Scheduler,
+    clusters: &[Vec<u16>],
+    dedicated: Option<usize>,
+    status: &Status,
+) -> Result<(), Unfit> {
+    if scheduler.ready_queue != ReadyQueueKind::Coarse {
+        return Err(Unfit::Other(format!(
+            "the scheduler in the kernel has a coarse queue, and the workload is for {scheduler}; name a realization with C, as in \
+             --policy {}/CEm, which links the same jobs as one with F or H",
+            scheduler.algorithm()
+        )));
+    }
+    let is_same = status.policy.parse() == Ok(Scheduler { coarse_lock: false, ..*scheduler });
     let asked: Vec<Vec<usize>> = clusters.iter().map(|cpus| cpus.iter().map(|&cpu| cpu.into()).collect()).collect();
-    if is_same_policy && asked == status.clusters {
+    if is_same && asked == status.clusters && dedicated == status.dedicated {
         return Ok(());
     }
-    let (policy, cpus) = (scheduler.to_string(), asked.concat());
-    let policy = policy.split('/').next().unwrap_or_default();
+    let is_plain = scheduler.realization() == Scheduler::GLOBAL_EDF.realization();
+    let policy = if is_plain { scheduler.algorithm() } else { scheduler.to_string() };
+    let cpus: Vec<usize> = dedicated.into_iter().chain(asked.concat()).collect();
     let list = |cpus: &[usize]| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     let size = match asked.first() {
         Some(first) if policy.starts_with("C-") => format!(" --cluster-size {}", first.len()),
@@ -174,6 +190,14 @@ pub(crate) fn lead(tasks: usize) -> Nanos {
     Nanos::from_millis(500 + 20 * tasks as u64)
 }
 
+/// Time 0 of a run that could begin at `soonest`: where a quantum begins, as in a simulation.
+pub(crate) fn start(scheduler: &Scheduler, soonest: Instant) -> Instant {
+    match scheduler.invocation {
+        Invocation::EventDriven => soonest,
+        Invocation::QuantumDriven => Instant(soonest.0.next_multiple_of(QUANTUM.0)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,6 +208,7 @@ mod tests {
             pid: 1,
             running: Nanos::ZERO,
             clusters: clusters.iter().map(|cpus| cpus.to_vec()).collect(),
+            dedicated: None,
             lost: None,
             tasks: Vec::new(),
         }
@@ -193,12 +218,36 @@ mod tests {
     fn a_scheduler_for_other_cpus_or_of_another_policy_says_how_to_load_the_right_one() {
         let asked: Scheduler = "C-EDF".parse().expect("a scheduler");
         let clusters = [vec![0, 1], vec![2, 3]];
-        assert_eq!(is_alike(&asked, &clusters, &status("C-EDF", &[&[0, 1], &[2, 3]])), Ok(()));
-        for other in [status("C-RM", &[&[0, 1], &[2, 3]]), status("C-EDF", &[&[0], &[1]]), status("?", &[])] {
-            let unfit = is_alike(&asked, &clusters, &other).expect_err("it is another one");
+        let alike = |status: &Status| is_alike(&asked, &clusters, None, status);
+        assert_eq!(alike(&status("C-EDF/CEm", &[&[0, 1], &[2, 3]])), Ok(()));
+        for other in [
+            status("C-RM", &[&[0, 1], &[2, 3]]),
+            status("C-EDF", &[&[0], &[1]]),
+            status("C-EDF/CQm", &[&[0, 1], &[2, 3]]),
+            status("?", &[]),
+        ] {
+            let unfit = alike(&other).expect_err("it is another one");
             let reason = unfit.reason();
-            assert!(reason.contains("laxity sched start --policy C-EDF --cpus 0,1,2,3 --cluster-size 2"), "{reason}");
+            assert!(reason.contains("sched start --policy C-EDF --cpus 0,1,2,3 --cluster-size 2"), "{reason}");
             assert!(matches!(unfit, Unfit::Other(_)));
+        }
+    }
+
+    #[test]
+    fn a_scheduler_must_have_the_realization_of_the_workload_and_its_dedicated_cpu() {
+        let asked: Scheduler = "G-EDF/S-CQ1".parse().expect("a scheduler");
+        let mut loaded = status("G-EDF/S-CQ1", &[&[1, 2]]);
+        let alike = |status: &Status| is_alike(&asked, &[vec![1, 2]], Some(0), status);
+        let reason = alike(&loaded).expect_err("no CPU is dedicated").reason().to_owned();
+        assert!(reason.contains("sched start --policy G-EDF/S-CQ1 --cpus 0,1,2"), "{reason}");
+        loaded.dedicated = Some(0);
+        assert_eq!(alike(&loaded), Ok(()));
+        loaded.policy = "G-EDF/CQ1".to_owned();
+        assert!(alike(&loaded).is_err(), "its quanta are not staggered");
+        for queue in ["G-EDF/FE1", "G-EDF/HE1"] {
+            let unfit = is_alike(&queue.parse().expect("a scheduler"), &[vec![1, 2]], Some(0), &loaded);
+            let reason = unfit.expect_err("not in the kernel").reason().to_owned();
+            assert!(reason.contains("--policy G-EDF/CEm"), "{reason}");
         }
     }
 

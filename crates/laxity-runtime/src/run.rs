@@ -160,7 +160,7 @@ impl Run {
         let not_locked = |error| format!("memory is not locked: {error}; a page fault may delay a job (`ulimit -l`)");
         let note = if options.locks_memory { memory::lock_all().map_err(not_locked).err() } else { None };
         let lead = if plan.is_in_kernel() { kernel::lead(plan.tasks.len()) } else { LEAD };
-        let start = clock::now().saturating_add(lead);
+        let start = kernel::start(&plan.header().scheduler, clock::now().saturating_add(lead));
         if let Some(outside) = &mut outside {
             outside.insiders = insiders(&workers, &best_effort, &gpus);
             outside.insiders.threads.extend(timers.numbers());

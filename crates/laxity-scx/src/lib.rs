@@ -27,4 +27,4 @@ pub use client::{ClientError, Expectation, InterruptThread, Job, Membership, SEC
 pub use lock::{Guard, Lock};
 pub use probe::{Check, Functions, Report, probe};
 pub use protocol::{InterruptRequest, TaskRequest};
-pub use settings::{Settings, SettingsError, Share};
+pub use settings::{Placement, Settings, SettingsError, Share};

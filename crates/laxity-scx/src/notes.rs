@@ -2,7 +2,7 @@
 
 use crate::layout::Fields;
 
-/// An event, and the links that changed by it. CPUs are those of the cluster, from 0.
+/// An event, and the links that changed by it. CPUs are those of the cluster, from 0, but for [`OUTSIDE`] ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// Its place in the order of all notes of the cluster, from 0 without a gap.
@@ -21,7 +21,7 @@ pub struct Note {
     pub links: Vec<(u16, Option<u16>)>,
 }
 
-/// What happens to a task.
+/// What happens to a task, or to a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// A job is released. Times in ns on the monotonic clock.
@@ -63,13 +63,19 @@ pub enum Happening {
     Enter,
     /// It keeps it no more.
     Exit,
+    /// A quantum begins: the links of the note are decided. With aligned quanta those of all CPUs of the cluster, with
+    /// staggered ones that of the note's CPU.
+    Tick,
 }
+
+/// Where an event happened on a CPU outside the cluster: this, and the number that the machine gives the CPU.
+pub const OUTSIDE: u16 = 0x8000;
 
 /// No task.
 const NONE: u16 = 0xffff;
 
 impl Note {
-    /// Bytes of the structure.
+    /// Bytes of the structure, without the links that may follow it.
     pub const SIZE: usize = 72;
 
     /// As the kernel wrote it; `None` if that is no note.
@@ -102,6 +108,7 @@ impl Note {
             }
             12 => Some(Happening::Enter),
             13 => Some(Happening::Exit),
+            14 => Some(Happening::Tick),
             _ => None,
         };
         // In its place such a note has the owner.

@@ -109,7 +109,7 @@ pub enum Answer {
 /// What the scheduler does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// The policy, such as `P-RM`.
+    /// The policy and its realization, such as `P-RM/CEm`.
     pub policy: String,
     /// The loader.
     pub pid: u32,
@@ -117,6 +117,9 @@ pub struct Status {
     pub running: Nanos,
     /// The CPUs of each cluster.
     pub clusters: Vec<Vec<usize>>,
+    /// The CPU that releases all jobs and runs none; `None`: there is none.
+    #[serde(default)]
+    pub dedicated: Option<usize>,
     /// Records of events that were lost; `None`: none are written.
     pub lost: Option<u64>,
     /// The tasks, in the order in which they began.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use laxity_model::{Invocation, Nanos, PriorityRule, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler, Scope};
+use laxity_model::{Nanos, PriorityRule, ReadyQueueKind, ReleaseInterrupts, Scheduler, Scope};
 use serde::{Deserialize, Serialize};
 
 /// CPUs that the kernel's side can number (`LAXITY_CPUS` of `bpf/state.h`).
@@ -13,7 +13,7 @@ pub const CPUS_MAX: usize = 64;
 /// As the command line has it, for the program that loads the scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Such as `G-EDF` or `P-RM`.
+    /// Such as `G-EDF`, `P-RM` or `G-EDF/S-CQm`.
     pub policy: String,
     /// The CPUs that jobs may have.
     pub cpus: Vec<usize>,
@@ -56,11 +56,13 @@ impl FromStr for Share {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// The name of no scheduler.
-    #[error("{0}; the scheduler in the kernel has G-, C- and P- with EDF, RM, DM and FP")]
+    #[error(
+        "{0}; the scheduler in the kernel has G-, C- and P- with EDF, RM, DM and FP, and the realizations {REALIZATIONS}"
+    )]
     Policy(String),
     /// A scheduler that the kernel's side does not have.
     #[error(
-        "{policy} is not in the kernel: {lacks}; it has G-, C- and P- with EDF, RM, DM and FP, event-driven with a coarse queue"
+        "{policy} is not in the kernel: {lacks}; it has G-, C- and P- with EDF, RM, DM and FP, and the realizations {REALIZATIONS}"
     )]
     NotInKernel {
         /// The name.
@@ -71,6 +73,16 @@ pub enum SettingsError {
     /// No CPU.
     #[error("no CPU for jobs: name at least one")]
     NoCpu,
+    /// No CPU beside the one for interrupts.
+    #[error(
+        "{policy} takes CPU {cpu} for interrupts alone, which leaves none for jobs: name another one, or take CEm or CQm"
+    )]
+    NoOther {
+        /// The name.
+        policy: String,
+        /// The only CPU.
+        cpu: usize,
+    },
     /// A CPU twice.
     #[error("CPU {0} is named twice")]
     Twice(usize),
@@ -110,26 +122,36 @@ impl fmt::Display for Given {
     }
 }
 
+/// The realizations of paper 002 that the kernel's side has.
+const REALIZATIONS: &str = "CEm, CE1, CQm, CQ1, S-CQm and S-CQ1";
+
+/// What each CPU is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The CPUs of each cluster.
+    pub clusters: Vec<Vec<usize>>,
+    /// The CPU that releases all jobs and runs none, as in a simulation the first; `None`: every CPU does both.
+    pub dedicated: Option<usize>,
+}
+
 impl Settings {
-    /// The scheduler, and the CPUs of each cluster.
+    /// The scheduler, and its CPUs.
     ///
     /// # Errors
     /// [`SettingsError`], if the kernel's side cannot be so.
-    pub fn check(&self) -> Result<(Scheduler, Vec<Vec<usize>>), SettingsError> {
+    pub fn check(&self) -> Result<(Scheduler, Placement), SettingsError> {
         let scheduler: Scheduler = self
             .policy
             .parse()
             .map_err(|error: laxity_model::ParseSchedulerError| SettingsError::Policy(error.to_string()))?;
         let lacks = match scheduler {
             Scheduler { rule: PriorityRule::Fair, .. } => Some("Linux has its own fair class"),
-            Scheduler { invocation: Invocation::QuantumDriven, .. } => Some("it decides at events, not at quanta"),
-            Scheduler { quanta: Quanta::Staggered, .. } => Some("its quanta cannot be staggered"),
-            Scheduler { ready_queue, .. } if ready_queue != ReadyQueueKind::Coarse => {
-                Some("its queue is the coarse one")
-            }
-            Scheduler { interrupts, .. } if interrupts != ReleaseInterrupts::Global => {
-                Some("its interrupts are on all CPUs")
-            }
+            Scheduler { ready_queue: ReadyQueueKind::Fine, .. } => Some(
+                "there one lock guards links and queue, which finer ones would not shorten; take a coarse queue, C for F",
+            ),
+            Scheduler { ready_queue: ReadyQueueKind::Hierarchical, .. } => Some(
+                "there one lock guards links and queue, and queues of CPUs would not shorten it; take a coarse queue, C for H",
+            ),
             _ => None,
         };
         if let Some(lacks) = lacks {
@@ -158,6 +180,14 @@ impl Settings {
                 return Err(SettingsError::Size { policy: self.policy.clone(), cpus: cpus.len(), size });
             }
         };
-        Ok((scheduler, cpus.chunks(size).map(<[usize]>::to_vec).collect()))
+        let dedicated = (scheduler.interrupts == ReleaseInterrupts::Dedicated).then_some(cpus[0]);
+        // As in a simulation: its cluster has one CPU less, and none of that one alone exists.
+        let jobs = |cpus: &[usize]| cpus.iter().copied().filter(|&cpu| Some(cpu) != dedicated).collect();
+        let clusters: Vec<Vec<usize>> =
+            cpus.chunks(size).map(jobs).filter(|cpus: &Vec<usize>| !cpus.is_empty()).collect();
+        if clusters.is_empty() {
+            return Err(SettingsError::NoOther { policy: self.policy.clone(), cpu: cpus[0] });
+        }
+        Ok((scheduler, Placement { clusters, dedicated }))
     }
 }

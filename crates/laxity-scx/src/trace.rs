@@ -1,9 +1,27 @@
 //! Notes of the kernel as a trace in Laxity's vocabulary.
 
-use laxity_model::{CpuId, Instant, InterruptHandling, JobId, Nanos, PriorityRule, Scheduler, TaskId};
+use laxity_model::{
+    CpuId, Instant, InterruptHandling, JobId, Nanos, OverheadKind, PriorityRule, Quanta, Scheduler, TaskId,
+};
 use laxity_trace::{DeviceId, DeviceInfo, Event, Origin, Record, TaskInfo, TaskKind, TraceHeader};
 
-use crate::notes::{Happening, Note};
+use crate::notes::{Happening, Note, OUTSIDE};
+
+/// How long a quantum is, as in paper 002.
+pub const QUANTUM: Nanos = Nanos::from_millis(1);
+
+/// How late the quanta of `cpu` are: if they are staggered over the CPUs of a trace, which has all CPUs up to the last one.
+pub fn phase(scheduler: &Scheduler, clusters: &[Vec<usize>], cpu: usize) -> Nanos {
+    match scheduler.quanta {
+        Quanta::Aligned => Nanos::ZERO,
+        Quanta::Staggered => Nanos(QUANTUM.0 * cpu as u64 / cpu_count(clusters) as u64),
+    }
+}
+
+/// How many CPUs a trace has.
+fn cpu_count(clusters: &[Vec<usize>]) -> usize {
+    clusters.iter().flatten().max().map_or(1, |&last| last + 1)
+}
 
 /// A task of a recording. Its number in the kernel is its place in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +52,7 @@ pub struct Recording {
 }
 
 /// The header of a trace of the scheduler in the kernel.
-pub fn header(scheduler: Scheduler, clusters: &[Vec<usize>], tasks: &[RecordedTask], quantum: Nanos) -> TraceHeader {
+pub fn header(scheduler: Scheduler, clusters: &[Vec<usize>], tasks: &[RecordedTask]) -> TraceHeader {
     let infos = tasks.iter().zip(ranks(scheduler, tasks)).map(|(task, rank)| TaskInfo {
         name: task.name.clone(),
         period: task.period,
@@ -50,15 +68,14 @@ pub fn header(scheduler: Scheduler, clusters: &[Vec<usize>], tasks: &[RecordedTa
         Ok(0) | Err(_) => InterruptHandling::default(),
         Ok(threads) => InterruptHandling::Klmirqd { threads: Some(threads) },
     };
-    let cpus = clusters.iter().flatten().max().map_or(1, |&last| last + 1);
     TraceHeader {
         clusters: clusters.iter().map(|cpus| cpus.iter().map(|&cpu| cpu_id(cpu)).collect()).collect(),
-        quantum,
+        quantum: QUANTUM,
         is_linked: true,
         tasks: infos.collect(),
         handling,
         devices,
-        ..TraceHeader::new(Origin::Live, "tasks of the scheduler in the kernel", cpus, scheduler)
+        ..TraceHeader::new(Origin::Live, "tasks of the scheduler in the kernel", cpu_count(clusters), scheduler)
     }
 }
 
@@ -99,8 +116,8 @@ pub fn recording(
         left_out += of_cluster.len() - whole;
         let (ranks, records) = (&ranks[..], &mut records);
         let is_edf = scheduler.rule == PriorityRule::Edf;
-        let (last, serving) = Default::default();
-        let mut cluster = Cluster { cpus, tasks, is_edf, ranks, start: start.0, now: 0, last, serving, records };
+        let (last, serving, known) = (Vec::new(), Vec::new(), cpu_count(clusters));
+        let mut cluster = Cluster { cpus, known, tasks, is_edf, ranks, start: start.0, now: 0, last, serving, records };
         let taken = of_cluster[..whole].iter().take_while(|note| cluster.take(note)).count();
         left_out += whole - taken;
     }
@@ -119,6 +136,8 @@ fn cpu_id(cpu: usize) -> CpuId {
 /// The notes of one cluster, one after another.
 struct Cluster<'a> {
     cpus: &'a [usize],
+    /// How many CPUs the trace has.
+    known: usize,
     /// All tasks.
     tasks: &'a [RecordedTask],
     is_edf: bool,
@@ -192,7 +211,8 @@ impl Cluster<'_> {
         let event = event.map(|event| match event {
             // What its task began is suspended for ever.
             Happening::Forget => Event::Suspend { cpu, job },
-            Happening::Release { .. } | Happening::Work { .. } => Event::Ready { job, cpu },
+            Happening::Release { .. } => Event::Ready { job, cpu: self.machine(note.cpu) },
+            Happening::Work { .. } => Event::Ready { job, cpu },
             Happening::Complete => Event::Complete { cpu, job },
             Happening::Suspend => Event::Suspend { cpu, job },
             Happening::Resume => Event::Resume { cpu, job },
@@ -209,6 +229,8 @@ impl Cluster<'_> {
             }
             Happening::Enter => Event::NonPreemptiveBegin { cpu, job },
             Happening::Exit => Event::NonPreemptiveEnd { cpu, job },
+            // How long its handler took is not known.
+            Happening::Tick => Event::Overhead { cpu, kind: OverheadKind::Tick, duration: Nanos::ZERO },
         });
         self.records.extend(event.map(|event| Record { at: now, event }));
         for &(cpu, task) in &note.links {
@@ -251,6 +273,12 @@ impl Cluster<'_> {
             _ => last.state,
         };
         std::mem::replace(&mut last.state, to)
+    }
+
+    /// A CPU, also one outside the cluster that the trace has.
+    fn machine(&self, place: u16) -> CpuId {
+        let is_outside = place & OUTSIDE != 0 && usize::from(place & !OUTSIDE) < self.known;
+        if is_outside { CpuId(place & !OUTSIDE) } else { self.cpu(place) }
     }
 
     /// A CPU of the cluster; events that happened on another one are noted at its first.

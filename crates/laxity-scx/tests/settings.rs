@@ -1,14 +1,14 @@
 //! What the scheduler in the kernel cannot be is refused before anything is loaded, with the way out.
 
 use laxity_model::Nanos;
-use laxity_scx::{Settings, SettingsError, Share};
+use laxity_scx::{Placement, Settings, SettingsError, Share};
 
 fn settings(policy: &str, cpus: &[usize], cluster_size: Option<usize>) -> Settings {
     Settings { policy: policy.to_owned(), cpus: cpus.to_vec(), cluster_size, trace: None, object: None, others: None }
 }
 
 fn clusters(policy: &str, cpus: &[usize], size: Option<usize>) -> Result<Vec<Vec<usize>>, SettingsError> {
-    settings(policy, cpus, size).check().map(|(_, clusters)| clusters)
+    settings(policy, cpus, size).check().map(|(_, placement)| placement.clusters)
 }
 
 #[test]
@@ -24,15 +24,42 @@ fn what_is_not_in_the_kernel_is_refused_by_name() {
     for (policy, reason) in [
         ("G-CFS", "fair class"),
         ("SCHED_OTHER", "fair class"),
-        ("G-EDF/CQm", "events"),
-        ("G-EDF/FEm", "queue"),
-        ("P-EDF/CE1", "interrupts"),
+        ("G-EDF/FEm", "C for F"),
+        ("FQ1", "C for F"),
+        ("C-RM/HEm", "C for H"),
+        ("G-EDF/CQ2", "realization"),
         ("EDF-G", "G-, C- and P-"),
         ("", "G-, C- and P-"),
     ] {
-        let error = clusters(policy, &[0], None).expect_err(policy).to_string();
-        assert!(error.contains(reason) && error.contains("EDF, RM, DM and FP"), "{policy}: {error}");
+        let error = clusters(policy, &[0, 1], Some(1)).expect_err(policy).to_string();
+        let has = "EDF, RM, DM and FP, and the realizations CEm, CE1, CQm, CQ1, S-CQm and S-CQ1";
+        assert!(error.contains(reason) && error.contains(has), "{policy}: {error}");
     }
+}
+
+#[test]
+fn realizations_with_a_coarse_queue_are_in_the_kernel() {
+    for realization in ["CEm", "CE1", "CQm", "CQ1", "S-CQm", "S-CQ1"] {
+        for policy in [realization.to_owned(), format!("P-RM/{realization}")] {
+            let (scheduler, _) = settings(&policy, &[4, 5], None).check().expect(&policy);
+            assert_eq!(scheduler.realization(), realization);
+        }
+    }
+}
+
+#[test]
+fn the_cpu_for_interrupts_is_the_first_one_and_has_no_jobs() {
+    let placed = |policy, cpus: &[usize], size| settings(policy, cpus, size).check().map(|(_, placement)| placement);
+    let with = |clusters: &[&[usize]], dedicated| {
+        Ok(Placement { clusters: clusters.iter().map(|cpus| cpus.to_vec()).collect(), dedicated })
+    };
+    assert_eq!(placed("G-EDF", &[2, 1, 5], None), with(&[&[1, 2, 5]], None));
+    assert_eq!(placed("G-EDF/CE1", &[2, 1, 5], None), with(&[&[2, 5]], Some(1)));
+    assert_eq!(placed("C-EDF/CQ1", &[0, 1, 2, 3], Some(2)), with(&[&[1], &[2, 3]], Some(0)));
+    assert_eq!(placed("P-RM/S-CQ1", &[0, 1, 2], None), with(&[&[1], &[2]], Some(0)));
+    let alone = placed("G-EDF/CE1", &[3], None).expect_err("it leaves no CPU");
+    assert_eq!(alone, SettingsError::NoOther { policy: "G-EDF/CE1".to_owned(), cpu: 3 });
+    assert!(alone.to_string().contains("name another one"), "{alone}");
 }
 
 #[test]

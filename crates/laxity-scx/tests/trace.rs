@@ -1,9 +1,9 @@
 //! Notes of the kernel become a trace that the checkers judge: the order within a cluster is that of the lock, and what was lost
 //! is said.
 
-use laxity_model::{CpuId, Instant, JobId, Nanos, Scheduler, TaskId};
-use laxity_scx::notes::{Happening, Note};
-use laxity_scx::trace::{RecordedTask, Recording, header};
+use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, Scheduler, TaskId};
+use laxity_scx::notes::{Happening, Note, OUTSIDE};
+use laxity_scx::trace::{QUANTUM, RecordedTask, Recording, header, phase};
 use laxity_trace::{Event, Record, check};
 
 const MS: u64 = 1_000_000;
@@ -71,7 +71,7 @@ fn recording(notes: Vec<Note>, clusters: &[Vec<usize>], start: Instant) -> Recor
 
 fn judge(policy: &str, clusters: &[Vec<usize>], records: &[Record]) -> (u64, u64) {
     let scheduler: Scheduler = policy.parse().expect("a policy");
-    let header = header(scheduler, clusters, &tasks(), Nanos::from_millis(1));
+    let header = header(scheduler, clusters, &tasks());
     (check::legality(&header, records, |_| None).count(), check::policy(&header, records).count())
 }
 
@@ -213,7 +213,7 @@ fn a_trace_ends_at_the_first_note_that_was_lost() {
 fn under_fixed_priorities_the_rank_follows_the_level_and_not_the_order() {
     let scheduler: Scheduler = "P-RM".parse().expect("a policy");
     let of = |scheduler| -> Vec<u32> {
-        header(scheduler, &[vec![0]], &tasks(), Nanos::from_millis(1)).tasks.iter().map(|task| task.rank).collect()
+        header(scheduler, &[vec![0]], &tasks()).tasks.iter().map(|task| task.rank).collect()
     };
     assert_eq!(of(scheduler), [1, 0]);
     assert_eq!(of("G-EDF".parse().expect("a policy")), [0, 1]);
@@ -232,6 +232,17 @@ fn bytes_that_are_no_note_are_none() {
     for length in 0..56 {
         assert_eq!(Note::read(&bytes[..length]), None, "{length} bytes");
     }
+}
+
+#[test]
+fn a_tick_has_the_links_of_as_many_cpus_as_there_are() {
+    let mut bytes: Vec<u8> = [7_u64, START, 9, 0, 0].iter().flat_map(|number| number.to_ne_bytes()).collect();
+    bytes.extend([14_u16, 0, 0, 0, 0, 0, 1, 6].iter().flat_map(|number| number.to_ne_bytes()));
+    let links: Vec<(u16, Option<u16>)> = (0..6).map(|cpu| (cpu, (cpu != 3).then_some(cpu + 20))).collect();
+    bytes.extend(links.iter().flat_map(|&(cpu, task)| [cpu, task.unwrap_or(0xffff)]).flat_map(u16::to_ne_bytes));
+    let note = Note::read(&bytes).expect("a note");
+    assert_eq!((note.event, note.links), (Some(Happening::Tick), links));
+    assert_eq!(Note::read(&bytes[..bytes.len() - 1]), None);
 }
 
 /// One CPU under fixed priorities: the slow task has what the fast one waits for.
@@ -313,7 +324,7 @@ fn judged_with_interrupts(script: Script) -> (Vec<Record>, (u64, u64)) {
     let clusters = [vec![0, 1]];
     let records =
         laxity_scx::trace::recording(Scheduler::GLOBAL_EDF, script.notes, &clusters, &tasks, Instant(START)).records;
-    let header = header(Scheduler::GLOBAL_EDF, &clusters, &tasks, Nanos::from_millis(1));
+    let header = header(Scheduler::GLOBAL_EDF, &clusters, &tasks);
     assert_eq!(header.devices.len(), 1);
     let legality = check::legality(&header, &records, |_| None).count();
     let policy = check::policy(&header, &records).count();
@@ -377,4 +388,51 @@ fn the_owner_of_work_is_in_place_of_its_cpu() {
     assert_eq!(read(&bytes).cpu, 0);
     bytes[44..46].copy_from_slice(&[0xff; 2]);
     assert_eq!(read(&bytes).event, Some(Happening::Work { owner: None, urgency: 30, of: 1 }));
+}
+
+/// One CPU: a job waits for a quantum to begin.
+#[test]
+fn the_links_of_a_quantum_follow_its_tick() {
+    let mut script = Script::new();
+    script.release(0, 0, 20, 0, &[]);
+    script.note(1, Happening::Tick, 0, 0, &[(0, Some(0))]);
+    script.note(1, Happening::Run, 0, 0, &[]);
+    script.release(2, 2, 10, 1, &[]);
+    script.note(3, Happening::Tick, 0, 0, &[(0, Some(1))]);
+    let clusters = [vec![3]];
+    let records = recording(script.notes.clone(), &clusters, Instant(START)).records;
+    assert_eq!(judge("G-EDF/CQm", &clusters, &records), (0, 0), "{records:?}");
+    let tick = Event::Overhead { cpu: CpuId(3), kind: OverheadKind::Tick, duration: Nanos::ZERO };
+    let at = records.iter().position(|record| *record == Record { at: Instant(MS), event: tick });
+    let job = Some(JobId { task: TaskId(0), index: 0 });
+    assert_eq!(records[at.expect("a tick") + 1].event, Event::Link { cpu: CpuId(3), job });
+    // A tick that leaves the more urgent job waiting.
+    script.notes[4].links.clear();
+    script.note(4, Happening::Complete, 0, 0, &[]);
+    let records = recording(script.notes, &clusters, Instant(START)).records;
+    assert_eq!(judge("G-EDF/CQm", &clusters, &records), (0, 1), "{records:?}");
+}
+
+#[test]
+fn a_job_is_ready_where_its_release_was_handled_if_the_trace_has_that_cpu() {
+    for (place, cpu) in [(1, 3), (OUTSIDE, 0), (OUTSIDE | 1, 1), (OUTSIDE | 9, 2)] {
+        let mut script = Script::new();
+        script.release(0, 0, 20, 0, &[]);
+        script.notes[0].cpu = place;
+        let records = recording(script.notes, &[vec![2, 3]], Instant(START)).records;
+        let ready = records.iter().find_map(|record| match record.event {
+            Event::Ready { cpu, .. } => Some(cpu),
+            _ => None,
+        });
+        assert_eq!(ready, Some(CpuId(cpu)), "{place:#x}");
+    }
+}
+
+#[test]
+fn staggered_quanta_are_as_late_as_the_checker_takes_them_to_be() {
+    let of = |policy: &str, clusters: &[Vec<usize>], cpu| phase(&policy.parse().expect("a policy"), clusters, cpu);
+    assert_eq!(of("CQm", &[vec![0, 1]], 1), Nanos::ZERO);
+    let quarters = [0, 1, 2, 3].map(|cpu| of("S-CQm", &[vec![0, 1, 2, 3]], cpu).0);
+    assert_eq!(quarters, [0, 1, 2, 3].map(|quarter| quarter * QUANTUM.0 / 4));
+    assert_eq!(of("S-CQ1", &[vec![1], vec![2]], 2), Nanos(666_666));
 }

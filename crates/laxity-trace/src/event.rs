@@ -111,7 +111,8 @@ pub enum Event {
         /// The job.
         job: JobId,
     },
-    /// From now on and for `duration` the CPU executes scheduler or interrupt code and no job.
+    /// From now on and for `duration` the CPU executes scheduler or interrupt code and no job. Live, a tick has no duration, and
+    /// the links that it decides follow it directly.
     Overhead {
         /// The CPU.
         cpu: CpuId,

@@ -81,7 +81,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("sched gc", &["--folder MEMORY"]),
     ("sched doctor", &["", "HOSTILE"]),
     // None that would load or end a scheduler of the machine that runs the tests.
-    ("sched start", &["--policy HOSTILE", "--cpus HOSTILE"]),
+    ("sched start", &["--policy HOSTILE", "--realization HOSTILE", "--cpus HOSTILE"]),
     ("sched irq", &["", "HOSTILE", "0000:HOSTILE"]),
     ("sched status", &["", "--json", "HOSTILE"]),
     ("sched stop", &["HOSTILE"]),

@@ -125,14 +125,26 @@ impl LivePlan {
             return Err(Refusal::of(reasons));
         }
         let one = |reason| Refusal::of(vec![reason]);
-        let scheduler =
-            Scheduler { rule: options.scheduler.rule, scope: options.scheduler.scope, ..Scheduler::GLOBAL_EDF };
         let modelled = without_modelled_interrupts(workload);
         // Before the simulator, whose reasons are about more than CPUs.
         let usable =
             scheduling::usable_cpus().map_err(|error| one(format!("cannot ask which CPUs may be used: {error}")))?;
-        let compiled = laxity_plan::Plan::new(&modelled, &scheduler, options.seed)
-            .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))?;
+        let compile = |scheduler: Scheduler| {
+            laxity_plan::Plan::new(&modelled, &scheduler, options.seed)
+                .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))
+        };
+        let asked = Scheduler { coarse_lock: false, ..options.scheduler };
+        let plain = Scheduler { rule: asked.rule, scope: asked.scope, ..Scheduler::GLOBAL_EDF };
+        // Only the scheduler in the kernel has other realizations.
+        let in_kernel = match options.linux {
+            Some(LinuxScheduler::Kernel) => Some(compile(asked)?),
+            None | Some(LinuxScheduler::Laxity) if asked != plain => compile(asked).ok().filter(|compiled| {
+                let placement = Placement::new(&compiled.header, &usable);
+                placement.is_ok_and(|placement| kernel::fits(&asked, &placement).is_ok())
+            }),
+            _ => None,
+        };
+        let compiled = in_kernel.map_or_else(|| compile(plain), Ok)?;
         LivePlan::of(workload, &compiled, &usable, options).map_err(one)
     }
 
@@ -153,7 +165,7 @@ impl LivePlan {
         let is_ours = !beyond_linux.is_empty() && scheduler.rule != PriorityRule::Fair;
         let wanted = options.linux.or(is_ours.then_some(LinuxScheduler::Laxity));
         let in_kernel = || {
-            kernel::fits(&scheduler, &placement.linux_clusters())?;
+            kernel::fits(&options.scheduler, &placement)?;
             let mut reasons = refusal::beyond_kernel(workload, &models);
             reasons.extend(beyond_linux.iter().cloned());
             if reasons.is_empty() { Ok(()) } else { Err(Unfit::Other(reasons.join("\n"))) }

@@ -64,9 +64,9 @@ fn run(settings: Option<String>) -> Result<(), String> {
     let is_requested = Arc::new(AtomicBool::new(false));
     let request = Arc::clone(&is_requested);
     ctrlc::set_handler(move || request.store(true, Ordering::Relaxed)).map_err(|error| error.to_string())?;
-    let (policy, cpus) = (settings.policy.clone(), settings.cpus.clone());
+    let cpus = settings.cpus.clone();
     let server = Server::start(settings, &object).map_err(|error| error.to_string())?;
-    println!("scheduling by {policy} on CPUs {cpus:?}; Ctrl-C or `laxity sched stop` ends it");
+    println!("scheduling by {} on CPUs {cpus:?}; Ctrl-C or `laxity sched stop` ends it", server.scheduler());
     let outcome = server.run(&is_requested).map_err(|error| {
         if let ServerError::Ended { dump, .. } = &error {
             // The reason comes last.

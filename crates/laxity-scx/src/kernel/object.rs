@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 
-use laxity_model::PriorityRule;
+use laxity_model::{Invocation, PriorityRule, Quanta, Scheduler};
 use libbpf_rs::libbpf_sys::{BPF_F_MMAPABLE, bpf_map_create_opts};
 use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, MapMut, MapType, Object, ObjectBuilder, PrintLevel, ProgramInput, RingBuffer,
@@ -16,7 +16,8 @@ use libbpf_rs::{
 
 use crate::layout::{Fields, JobCounters, PAGE};
 use crate::notes::Note;
-use crate::settings::{CPUS_MAX, Share};
+use crate::settings::{CPUS_MAX, Placement, Share};
+use crate::trace::{QUANTUM, phase};
 
 /// Why the scheduler is not in the kernel.
 #[derive(Debug, thiserror::Error)]
@@ -84,10 +85,10 @@ fn refused(doing: &'static str) -> impl FnOnce(libbpf_rs::Error) -> LoadError {
 
 /// How the scheduler is loaded.
 pub struct Plan<'a> {
-    /// The CPUs of each cluster.
-    pub clusters: &'a [Vec<usize>],
-    /// How jobs rank.
-    pub rule: PriorityRule,
+    /// How it decides.
+    pub scheduler: Scheduler,
+    /// On which CPUs.
+    pub placement: &'a Placement,
     /// Whether it writes notes.
     pub is_traced: bool,
     /// What other threads have of each CPU at least.
@@ -142,6 +143,9 @@ pub struct Kernel {
 /// Room for notes between two looks: at 50,000 a second for more than ten seconds, in a power of two of bytes.
 const NOTES_ROOM: u32 = 1 << 26;
 
+/// Takes the verifier's time only where it is called.
+const SETUP_QUANTA: &str = "laxity_setup_quanta";
+
 impl Kernel {
     /// Loads the object in `path` and has it schedule.
     ///
@@ -168,6 +172,10 @@ impl Kernel {
                 map.set_max_entries(NOTES_ROOM).map_err(refused("room for notes"))?;
             }
         }
+        let is_driven = plan.scheduler.invocation == Invocation::QuantumDriven;
+        for mut program in open.progs_mut().filter(|program| program.name() == SETUP_QUANTA) {
+            program.set_autoload(is_driven);
+        }
         let object = open.load().map_err(refused("loading it"))?;
         let mut kernel = Kernel { link: None, notes: None, object };
         kernel.set_up(plan)?;
@@ -178,11 +186,20 @@ impl Kernel {
     }
 
     fn set_up(&mut self, plan: &Plan<'_>) -> Result<(), LoadError> {
-        let by_task = u32::from(plan.rule != PriorityRule::Edf);
-        for (number, cpus) in (0_u32..).zip(plan.clusters) {
+        let by_task = u32::from(plan.scheduler.rule != PriorityRule::Edf);
+        // `enum laxity_invocation`.
+        let invocation = match (plan.scheduler.invocation, plan.scheduler.quanta) {
+            (Invocation::EventDriven, _) => 0,
+            (Invocation::QuantumDriven, Quanta::Aligned) => 1,
+            (Invocation::QuantumDriven, Quanta::Staggered) => 2,
+        };
+        for (number, cpus) in (0_u32..).zip(&plan.placement.clusters) {
             let cpus = u32::try_from(cpus.len()).expect("at most 64 CPUs");
-            let answer = self.call("laxity_setup_cluster", &words(&[number, cpus, by_task, 0]))?;
+            let answer = self.call("laxity_setup_cluster", &words(&[number, cpus, by_task, invocation]))?;
             assert_eq!(answer, 0, "the settings were checked");
+        }
+        if plan.scheduler.invocation == Invocation::QuantumDriven {
+            self.call(SETUP_QUANTA, &words(&[0]))?;
         }
         if plan.is_traced {
             let notes = Notes::default();
@@ -356,7 +373,8 @@ fn setting(plan: &Plan<'_>) -> Vec<u8> {
     let (mut first_of, mut cpu_at) = ([0_u16; CPUS_MAX], [0_u16; CPUS_MAX]);
     let short = |number: usize| u16::try_from(number).expect("at most 64");
     let mut next = 0;
-    for (cluster, cpus) in plan.clusters.iter().enumerate() {
+    let Plan { scheduler, placement: Placement { clusters, dedicated }, .. } = plan;
+    for (cluster, cpus) in clusters.iter().enumerate() {
         first_of[cluster] = short(next);
         for (local, &cpu) in cpus.iter().enumerate() {
             cluster_of[cpu] = short(cluster);
@@ -365,10 +383,16 @@ fn setting(plan: &Plan<'_>) -> Vec<u8> {
             next += 1;
         }
     }
-    let mut bytes = words(&[u32::from(plan.is_traced), u32::from(plan.rule != PriorityRule::Edf)]);
+    let mut bytes = words(&[u32::from(plan.is_traced), u32::from(scheduler.rule != PriorityRule::Edf)]);
     bytes
         .extend([cluster_of, local_of, first_of, cpu_at].as_flattened().iter().flat_map(|number| number.to_ne_bytes()));
     let others = plan.others.map_or([0; 2], |share| [share.budget.0, share.period.0]);
-    bytes.extend(others.iter().flat_map(|number| number.to_ne_bytes()));
+    let is_driven = scheduler.invocation == Invocation::QuantumDriven;
+    let quantum = if is_driven { QUANTUM.0 } else { 0 };
+    let phases: [u64; CPUS_MAX] = std::array::from_fn(|cpu| phase(scheduler, clusters, cpu).0);
+    bytes.extend(others.iter().chain([&quantum]).chain(&phases).flat_map(|number| number.to_ne_bytes()));
+    let is_staggered = is_driven && scheduler.quanta == Quanta::Staggered;
+    let dedicated = dedicated.map_or(u32::from(NONE), |cpu| u32::from(short(cpu)));
+    bytes.extend(words(&[u32::from(is_staggered), dedicated]));
     bytes
 }

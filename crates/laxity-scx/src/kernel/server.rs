@@ -18,7 +18,7 @@ use super::object::{Ended, Kernel, LoadError, Plan};
 use super::tasks::Tasks;
 use crate::protocol::{ADDRESS, Answer, PACKET_MAX, Request, Status};
 use crate::settings::{Settings, SettingsError};
-use crate::trace::{header, recording};
+use crate::trace::{QUANTUM, header, recording};
 
 /// Why the scheduler cannot start, or ended otherwise than asked.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +75,7 @@ pub struct Outcome {
 pub struct Server {
     settings: Settings,
     scheduler: Scheduler,
+    dedicated: Option<usize>,
     kernel: Kernel,
     tasks: Tasks,
     borrowed: Borrowed,
@@ -94,24 +95,40 @@ impl Server {
     /// # Errors
     /// [`ServerError`]; Linux schedules as before.
     pub fn start(settings: Settings, object: &Path) -> Result<Server, ServerError> {
-        let (scheduler, clusters) = settings.check()?;
+        let (scheduler, placement) = settings.check()?;
         if let Some(path) = &settings.trace {
             // What cannot be written at the end should not begin.
             File::create(path).map_err(|error| ServerError::Trace { path: path.clone(), error })?;
         }
         let is_traced = settings.trace.is_some();
-        let start = now();
-        let plan = Plan { clusters: &clusters, rule: scheduler.rule, is_traced, others: settings.others };
+        // Quanta begin at multiples of their length, in the trace, too.
+        let start = Instant(now().0 / QUANTUM.0 * QUANTUM.0);
+        let plan = Plan { scheduler, placement: &placement, is_traced, others: settings.others };
         let kernel = Kernel::load(object, &plan)?;
         // From now on processes find it.
         let listener = Listener::bind(ADDRESS).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => ServerError::Running,
             _ => ServerError::Listen(error),
         })?;
-        let borrowed = Borrowed::default();
-        let tasks = Tasks::new(clusters, scheduler.rule, is_traced);
-        let (members, next_member, is_stopping) = (BTreeMap::new(), 0, false);
-        Ok(Server { settings, scheduler, kernel, tasks, borrowed, listener, members, next_member, start, is_stopping })
+        let tasks = Tasks::new(placement.clusters, scheduler.rule, is_traced);
+        Ok(Server {
+            settings,
+            scheduler,
+            dedicated: placement.dedicated,
+            kernel,
+            tasks,
+            borrowed: Borrowed::default(),
+            listener,
+            members: BTreeMap::new(),
+            next_member: 0,
+            start,
+            is_stopping: false,
+        })
+    }
+
+    /// How it decides.
+    pub fn scheduler(&self) -> Scheduler {
+        self.scheduler
     }
 
     /// Answers until a process asks for the end, or `is_requested`, or the kernel ends the scheduler. Linux schedules all
@@ -182,10 +199,11 @@ impl Server {
             Ok(Request::Status) => {
                 self.tasks.refresh(&self.kernel);
                 Answer::Status(Status {
-                    policy: self.settings.policy.clone(),
+                    policy: self.scheduler.to_string(),
                     pid: std::process::id(),
                     running: now().saturating_since(self.start),
                     clusters: self.tasks.clusters().to_vec(),
+                    dedicated: self.dedicated,
                     lost: self.settings.trace.is_some().then(|| self.kernel.lost()),
                     tasks: self.tasks.status(&self.kernel),
                     interrupts: self.tasks.interrupts(&self.kernel),
@@ -232,7 +250,7 @@ impl Server {
             let recorded = self.tasks.recorded();
             let recording = recording(self.scheduler, notes, self.tasks.clusters(), &recorded, self.start);
             outcome.lost = Some((lost, recording.left_out));
-            let header = header(self.scheduler, self.tasks.clusters(), &recorded, Nanos::from_millis(1));
+            let header = header(self.scheduler, self.tasks.clusters(), &recorded);
             let written = File::create(path).and_then(|file| TraceWriter::new(file, &header)).and_then(|mut writer| {
                 recording.records.iter().for_each(|record| writer.record(record.at, record.event));
                 writer.finish()

@@ -50,6 +50,7 @@ functions! {
     enter: fn(core: Memory, task: u32) -> i32;
     exit: fn(core: Memory, task: u32) -> i32;
     decide: fn(core: Memory) -> u64;
+    round: fn(core: Memory) -> u64;
     kicks: fn(core: Memory, changed: u64) -> u64;
     next: fn(core: Memory, cpu: u32) -> u32;
     linked: fn(core: Memory, cpu: u32) -> u32;

@@ -230,6 +230,12 @@ impl Core {
         self.call(|c, core| unsafe { (c.decide)(core) })
     }
 
+    /// As [`Core::decide`], after a single event that is no tick: the kernel's side takes one round of a decision then.
+    pub fn decide_after_event(&mut self) -> u64 {
+        // SAFETY: as of `set_rank`.
+        self.call(|c, core| unsafe { (c.round)(core) })
+    }
+
     /// Of these CPUs those that must be interrupted: their process is not the one that should run, and may be preempted.
     pub fn kicks(&mut self, changed: u64) -> u64 {
         // SAFETY: as of `set_rank`.

@@ -33,6 +33,8 @@ pub struct Twins {
     is_non_preemptive: Vec<bool>,
     /// CPUs whose quantum began since the last decision.
     ticked: u64,
+    /// Whether each event has its decision, of one round unless it is a tick: as in the kernel.
+    is_as_in_kernel: bool,
 }
 
 fn id(task: usize) -> TaskId {
@@ -44,7 +46,7 @@ fn must(outcome: Result<(), Refusal>) -> Result<(), Difference> {
 }
 
 impl Twins {
-    pub fn new(cluster: Cluster, mutant: Option<u32>) -> Twins {
+    pub fn new(cluster: Cluster, mutant: Option<u32>, is_as_in_kernel: bool) -> Twins {
         let (all, cpus) = (cluster.tasks + cluster.threads, cluster.cpus);
         let (rust, c) = (cluster.rust(), cluster.c(mutant).expect("a system of that size"));
         Twins {
@@ -60,6 +62,7 @@ impl Twins {
             processes: vec![None; cpus],
             is_non_preemptive: vec![false; all],
             ticked: 0,
+            is_as_in_kernel,
         }
     }
 
@@ -83,7 +86,7 @@ impl Twins {
         if happened {
             self.compare()?;
             // Some events share an instant.
-            if random.below(4) > 0 {
+            if self.is_as_in_kernel || random.below(4) > 0 {
                 self.decide()?;
             }
         }
@@ -119,9 +122,6 @@ impl Twins {
 
     /// A job that has no CPU ends: live, Linux lets it run where a linked job waits for something unknown.
     fn leave_without_cpu(&mut self, task: usize, cpu: usize) -> Result<bool, Difference> {
-        if self.cluster.policy.invocation != Invocation::EventDriven {
-            return Ok(false);
-        }
         self.decide()?;
         let is_placed = self.processes.contains(&Some(task));
         if self.jobs[task] != Job::Ready || !self.goes_first(task) || is_placed {
@@ -257,7 +257,8 @@ impl Twins {
     fn decide(&mut self) -> Result<(), Difference> {
         let mut actions = Vec::new();
         self.rust.decide(Instant(self.now), &mut actions);
-        let changed = self.c.decide();
+        let is_one_round = self.is_as_in_kernel && self.ticked == 0;
+        let changed = if is_one_round { self.c.decide_after_event() } else { self.c.decide() };
         (self.now, self.ticked) = (self.now + 1, 0);
         let mut expected = 0;
         for Action::Link { cpu, task } in actions {

@@ -18,7 +18,7 @@ fn run(events: u64, mutant: Option<u32>, random: &mut Random) -> Result<u64, Str
     while seen < events {
         for policy in policies() {
             for (number, cluster) in clusters(policy, random).into_iter().enumerate() {
-                let mut twins = Twins::new(cluster, mutant);
+                let mut twins = Twins::new(cluster, mutant, random.below(2) == 0);
                 for step in 0..OF_A_SYSTEM {
                     let at = |difference| format!("{policy:?}, cluster {number}, step {step}: {difference}");
                     seen += u64::from(twins.step(random).map_err(at)?);

@@ -6,7 +6,7 @@ use super::policy::{deadline, judge, setup, with_overheads};
 use super::{A, B, C, only};
 use laxity_model::{CpuId, Nanos, OverheadKind, Quanta};
 use laxity_trace::check::Problem;
-use laxity_trace::{Event, TraceHeader};
+use laxity_trace::{Event, Origin, TraceHeader};
 
 /// Two CPUs, quanta of 4 units.
 fn quantum_driven(quanta: Quanta) -> TraceHeader {
@@ -257,4 +257,95 @@ fn with_aligned_quanta_the_least_urgent_job_is_displaced_and_no_other() {
     assert!(displace(1).is_clean());
     let what = Problem::Inversion { urgency: deadline(30), waiting: B, waiting_urgency: deadline(20) };
     assert_eq!(only(&displace(0)), (4, Some(CpuId(1)), Some(C), what));
+}
+
+/// As recorded live: ticks are records of no length, and come when they come.
+fn live(header: TraceHeader) -> TraceHeader {
+    TraceHeader { origin: Origin::Live, ..header }
+}
+
+fn tick(cpu: u16) -> Event {
+    overhead(cpu, OverheadKind::Tick, 0)
+}
+
+/// B runs on cpu0 and C on cpu1; A, more urgent than both, is ready at 5. Then comes what is given, up to 40.
+fn two_run_and_a_third_is_ready(quanta: Quanta, then: &[(u64, Event)]) -> Vec<(u64, Event)> {
+    let mut before = vec![
+        (0, release(B, 20)),
+        (0, ready(B)),
+        (0, release(C, 30)),
+        (0, ready(C)),
+        (1, tick(0)),
+        (1, link(0, B)),
+        (1, tick(1)),
+        (1, link(1, C)),
+        (1, dispatch(0, B)),
+        (1, dispatch(1, C)),
+        (5, release(A, 15)),
+        (5, ready(A)),
+    ];
+    // One tick is for both CPUs.
+    before.retain(|&(_, event)| event != tick(1) || quanta == Quanta::Staggered);
+    [&before, then, &[(40, suspend(0, B)), (41, Event::End)]].concat()
+}
+
+#[test]
+fn live_each_tick_must_link_all_that_wait_and_be_it_late() {
+    let header = live(quantum_driven(Quanta::Aligned));
+    let both_cpus = |at| {
+        let then = [(at, tick(0)), (at, link(0, A)), (at, link(1, B))];
+        two_run_and_a_third_is_ready(Quanta::Aligned, &then)
+    };
+    for at in [8, 9, 30] {
+        assert_eq!(judge(&header, &both_cpus(at)).to_string(), "", "late by less than is odd");
+    }
+    // It leaves A where it was.
+    let then = [(8, tick(0)), (9, tick(0)), (9, link(1, A))];
+    let forgotten = judge(&header, &two_run_and_a_third_is_ready(Quanta::Aligned, &then));
+    let what = |urgency| Problem::Inversion { urgency, waiting: A, waiting_urgency: deadline(15) };
+    let found: Vec<_> = forgotten.violations.iter().map(|it| (it.at, it.cpu, it.what)).collect();
+    assert_eq!(
+        found,
+        [(at(8), Some(CpuId(0)), what(deadline(20))), (at(8), Some(CpuId(1)), what(deadline(30)))],
+        "the second tick is right"
+    );
+}
+
+#[test]
+fn live_a_staggered_tick_links_for_its_own_cpu() {
+    let header = live(quantum_driven(Quanta::Staggered));
+    let whole = [(6, tick(0)), (6, link(0, A)), (7, tick(1)), (7, link(1, B))];
+    assert_eq!(judge(&header, &two_run_and_a_third_is_ready(Quanta::Staggered, &whole)).to_string(), "");
+    // Nothing is amiss on cpu0, which has had no tick yet.
+    let then = [(6, tick(1)), (7, tick(1)), (7, link(1, A))];
+    let forgotten = judge(&header, &two_run_and_a_third_is_ready(Quanta::Staggered, &then));
+    let what = Problem::Inversion { urgency: deadline(30), waiting: A, waiting_urgency: deadline(15) };
+    assert_eq!(only(&forgotten), (6, Some(CpuId(1)), Some(C), what));
+}
+
+#[test]
+fn live_a_link_without_a_tick_is_found() {
+    let header = live(quantum_driven(Quanta::Staggered));
+    // The tick has been at that time, but something else was since.
+    for between in [(6, dispatch(1, A)), (6, ready(job(0, 9)))] {
+        let then = [(6, tick(1)), (6, link(1, A)), between, (6, link(0, C))];
+        let report = judge(&header, &two_run_and_a_third_is_ready(Quanta::Staggered, &then));
+        let what = Problem::LinkedWithinQuantum { quantum: Nanos(4 * UNIT.0) };
+        assert_eq!(only(&report), (6, Some(CpuId(0)), Some(C), what));
+    }
+}
+
+#[test]
+fn live_a_job_that_waits_for_a_hundred_quanta_is_found() {
+    let header = live(quantum_driven(Quanta::Aligned));
+    // 100 quanta after A was ready, and after the last tick that might have been for it.
+    let mut events = two_run_and_a_third_is_ready(Quanta::Aligned, &[]);
+    events.truncate(events.len() - 2);
+    events.extend([(405, Event::End)]);
+    assert_eq!(judge(&header, &events).to_string(), "");
+    events.pop();
+    events.extend([(406, preempt(1, C)), (407, Event::End)]);
+    let report = judge(&header, &events);
+    let found: Vec<_> = report.violations.iter().map(|it| (it.at, it.cpu)).collect();
+    assert_eq!(found, [(at(405), Some(CpuId(0))), (at(405), Some(CpuId(1)))]);
 }

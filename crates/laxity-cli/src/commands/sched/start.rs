@@ -19,16 +19,20 @@ use crate::error::CliError;
 #[command(after_help = "Examples:
   laxity sched start                                    G-EDF on all CPUs
   laxity sched start --policy P-RM --cpus 2,3
+  laxity sched start --policy G-EDF --realization CQm   decisions where quanta begin
   laxity sched start --policy C-EDF --cluster-size 2 --trace kernel.lxt
   laxity sched start --others 5ms/100ms                 jobs leave all other threads 5 % of each CPU
   systemd-run --unit laxity laxity sched start          as a service
 
 Exit codes: 0 it was ended; 1 it cannot be loaded, or the kernel ended it; 2 bad usage.")]
 pub struct Arguments {
-    /// G-, C- or P- with EDF, RM, DM or FP
+    /// G-, C- or P- with EDF, RM, DM or FP, also with a realization, as in G-EDF/CQm
     #[arg(long, value_name = "POLICY", default_value = "G-EDF")]
     policy: String,
-    /// The CPUs of jobs, as in 0-3,8 [default: those that this process may use]
+    /// When it decides and which CPUs release jobs: CEm, CE1, CQm, CQ1, S-CQm or S-CQ1 [default: that of the policy, or CEm]
+    #[arg(long, value_name = "REALIZATION")]
+    realization: Option<String>,
+    /// The CPUs of jobs, as in 0-3,8; where one is dedicated to releases, the first [default: those that this process may use]
     #[arg(long, value_name = "LIST", value_parser = parse_list)]
     cpus: Option<List>,
     /// Under C-, how many CPUs share a cluster
@@ -50,6 +54,17 @@ fn parse_list(text: &str) -> Result<List, String> {
     parse_cpus(text).map(List)
 }
 
+/// The policy with the realization that was asked for.
+fn named(policy: String, realization: Option<String>) -> Result<String, CliError> {
+    match realization {
+        Some(realization) if policy.contains('/') => Err(CliError::Argument {
+            message: format!("--policy {policy} and --realization {realization}: name the realization once"),
+        }),
+        Some(realization) => Ok(format!("{policy}/{realization}")),
+        None => Ok(policy),
+    }
+}
+
 /// Becomes the loader; returns only if it cannot.
 pub fn run(arguments: Arguments) -> Result<(), CliError> {
     let live = |message: String| CliError::Live { message };
@@ -57,7 +72,8 @@ pub fn run(arguments: Arguments) -> Result<(), CliError> {
         Some(List(cpus)) => cpus.into_iter().map(CpuId::index).collect(),
         None => usable_cpus().map_err(|error| live(format!("the CPUs of this process are unknown: {error}")))?,
     };
-    let Arguments { policy, cluster_size, trace, others, .. } = arguments;
+    let Arguments { policy, realization, cluster_size, trace, others, .. } = arguments;
+    let policy = named(policy, realization)?;
     let settings = Settings { policy, cpus, cluster_size, trace, object: None, others };
     settings.check().map_err(|error| CliError::Argument { message: error.to_string() })?;
     if let Some(check) = probe(Path::new("/")).checks.into_iter().find(|check| !check.holds) {

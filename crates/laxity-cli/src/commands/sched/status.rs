@@ -41,7 +41,8 @@ pub fn print(status: &Status, output: &mut Output) -> Result<(), CliError> {
     let cpus = |cpus: &Vec<usize>| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     let clusters: Vec<String> = status.clusters.iter().map(cpus).collect();
     let running = TimeUnit::SECONDS.show(status.running);
-    output.line(format_args!("{} on CPUs {}", status.policy, clusters.join(" | ")))?;
+    let dedicated = status.dedicated.map_or(String::new(), |cpu| format!(", CPU {cpu} for releases alone"));
+    output.line(format_args!("{} on CPUs {}{dedicated}", status.policy, clusters.join(" | ")))?;
     output.line(format_args!("{FAINT}for {running} s, by process {}{RESET}", status.pid))?;
     if let Some(lost) = status.lost {
         output.line(format_args!("{FAINT}a trace is written; {lost} records are lost{RESET}"))?;

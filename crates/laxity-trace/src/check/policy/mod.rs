@@ -2,13 +2,17 @@
 
 mod links;
 mod quanta;
+mod ticks;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use laxity_model::{CpuId, Instant, InterruptHandling, Invocation, JobId, Nanos, OverheadCosts, PriorityRule, Quanta};
+use laxity_model::{
+    CpuId, Instant, InterruptHandling, Invocation, JobId, Nanos, OverheadCosts, OverheadKind, PriorityRule, Quanta,
+};
 
 use self::links::{Links, Ready};
 use self::quanta::Boundaries;
+use self::ticks::Ticks;
 use super::{Act, Phase, Problem, Report, Violation};
 use crate::real_time::RealTimeView;
 use crate::replay::{Replay, occupies_cpu};
@@ -25,6 +29,9 @@ use crate::{Event, Origin, Sink, TraceHeader};
 ///   without a link until that ends.
 /// - Quantum-driven, in a simulation without overheads: the rule holds after the last record of every boundary (with
 ///   staggered quanta, for the CPU whose boundary it is), and no job becomes linked in between.
+/// - Quantum-driven, recorded live: the rule holds after each recorded tick and the links that directly follow it (with staggered
+///   quanta, for the CPU whose tick it is), and no job becomes linked elsewhere. How late a tick is is no matter of the policy,
+///   up to [`MISSING`](ticks::MISSING) quanta for which a job waits for one.
 /// - Quantum-driven, else: the tick handler acts some time after the boundary, so the rule is judged at the end of each
 ///   quantum: a job that was ready before the quantum began and is still unlinked must not be more urgent than a linked
 ///   one, nor may a CPU have been without a link for all of the quantum. A quantum does not count whose tick waited behind
@@ -80,6 +87,14 @@ enum Rule {
     Always,
     WorkConserving,
     AtBoundaries { quanta: Quanta, boundaries: Boundaries },
+    AtTicks(Ticks),
+}
+
+impl Rule {
+    /// Whether links of the cluster may change by a tick at this moment.
+    fn is_deciding(&self, cluster: usize) -> bool {
+        matches!(self, Rule::AtTicks(ticks) if ticks.is_deciding(cluster))
+    }
 }
 
 impl PolicyCheck {
@@ -88,6 +103,7 @@ impl PolicyCheck {
         let rule = match (header.scheduler.rule, header.scheduler.invocation) {
             (PriorityRule::Fair, _) => Rule::WorkConserving,
             (_, Invocation::EventDriven) => Rule::Always,
+            (_, Invocation::QuantumDriven) if header.origin == Origin::Live => Rule::AtTicks(Ticks::new(header)),
             (_, Invocation::QuantumDriven) => {
                 Rule::AtBoundaries { quanta: header.scheduler.quanta, boundaries: Boundaries::new(header) }
             }
@@ -160,6 +176,11 @@ impl PolicyCheck {
                 let since = if idle { self.now.max(covered) } else { self.now };
                 (since < until).then(|| self.yields(cpu, waiting, since, None)).flatten()
             }
+            Rule::AtTicks(ticks) => {
+                let waiting = ready.find(|job| self.waits(job))?;
+                let missing = ticks.missing_since(cpu, waiting.unlinked_since, until)?;
+                self.yields(cpu, waiting, missing, None)
+            }
             Rule::AtBoundaries { boundaries, .. } if self.ideal => {
                 // If something happened too late for the decision of this very instant, the next one knows of it.
                 let first = boundaries.first_from(cpu, self.now)?;
@@ -189,6 +210,21 @@ impl PolicyCheck {
                     self.yields(cpu, waiting, begin, Some(begin))
                 })
             }
+        }
+    }
+
+    /// Judges what the last tick decided, once `event` is none of its links; and notes the next one.
+    fn follow_ticks(&mut self, at: Instant, event: Event) {
+        let Rule::AtTicks(ticks) = &mut self.rule else { return };
+        let (decided_at, decided) = match event {
+            Event::Link { .. } => return,
+            Event::Overhead { cpu, kind: OverheadKind::Tick, .. } => ticks.begin(cpu, at),
+            _ => ticks.end(),
+        };
+        for cpu in decided {
+            let waiting = self.links.unlinked_of(cpu).and_then(|mut ready| ready.find(|job| self.waits(job)));
+            let found = waiting.and_then(|waiting| self.yields(cpu, waiting, decided_at, None));
+            found.into_iter().for_each(|violation| self.report.push(violation));
         }
     }
 
@@ -268,8 +304,10 @@ impl PolicyCheck {
             Problem::OutOfTurn { act, phase: self.phase(job) }
         } else if queues.cluster_of(cpu) != Some(cluster) {
             Problem::OutsideCluster { act, cluster }
-        } else if queues.link_of(job.task) == Some(cpu) {
+        } else if queues.link_of(job.task) == Some(cpu) || self.rule.is_deciding(cluster) {
             return;
+        } else if let Rule::AtTicks(_) = self.rule {
+            Problem::LinkedWithinQuantum { quantum: self.quantum }
         } else {
             let Rule::AtBoundaries { boundaries, .. } = &self.rule else { return };
             // A job whose process is still there (a non-preemptive section) can be linked to no other CPU, whichever
@@ -350,6 +388,7 @@ impl Sink for PolicyCheck {
             self.judge_until(at);
             self.now = at;
         }
+        self.follow_ticks(at, event);
         let mut linked_before = None;
         if let Event::Link { cpu, job: Some(job) } = event {
             self.judge_link(at, cpu, job);
