@@ -211,6 +211,7 @@ mod tests {
             dedicated: None,
             lost: None,
             tasks: Vec::new(),
+            interrupts: Vec::new(),
         }
     }
 
