@@ -31,7 +31,7 @@ use crate::{Event, Origin, Sink, TraceHeader};
 ///   staggered quanta, for the CPU whose boundary it is), and no job becomes linked in between.
 /// - Quantum-driven, recorded live: the rule holds after each recorded tick and the links that directly follow it (with staggered
 ///   quanta, for the CPU whose tick it is), and no job becomes linked elsewhere. How late a tick is is no matter of the policy,
-///   up to [`MISSING`](ticks::MISSING) quanta for which a job waits for one.
+///   but a job that waits a hundred quanta for one was forgotten.
 /// - Quantum-driven, else: the tick handler acts some time after the boundary, so the rule is judged at the end of each
 ///   quantum: a job that was ready before the quantum began and is still unlinked must not be more urgent than a linked
 ///   one, nor may a CPU have been without a link for all of the quantum. A quantum does not count whose tick waited behind
