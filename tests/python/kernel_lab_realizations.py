@@ -135,7 +135,7 @@ budget = "8 ms"
 
 
 def sleeps(trace: Path) -> list[int]:
-    """When jobs slept that should not: until a thread that is no task, as the collector of the trace, lets go of what they
+    """When jobs slept that should not: until a thread that is no task, as the collector, lets go of what they
     need. The camera's suspend themselves once."""
     recorded = events(trace)
     start = next(event["at_ns"] for event in recorded if event["event"] == "release")
