@@ -10,6 +10,7 @@
 #ifndef LAXITY_ALARM_H
 #define LAXITY_ALARM_H
 
+#include "arrivals.h"
 #include "budgets.h"
 #include "others.h"
 #include "tasks.h"
@@ -49,12 +50,13 @@ LAXITY_INLINE void release(u32 number, struct laxity_job *job)
 	if (__sync_val_compare_and_swap(&job->waits, WAITS_RELEASE, WAITS_NOT) != WAITS_RELEASE)
 		return;
 	job->released++;
-	refill(number, job);
 	entry = entry_of(job);
+	job->due = due_of(entry, job);
+	refill(number, job);
 	/* Before its thread can have a CPU. */
 	if (entry) {
 		entry->release = job->release;
-		entry->deadline = job->release + job->deadline;
+		entry->deadline = job->due;
 		entry->job = job->released;
 	}
 	note.number = rank_of(job);
@@ -107,7 +109,7 @@ static s64 look_at_others(u32 cpu, struct look *look)
 	return 0;
 }
 
-/* When the job after the present one of a task is due to be released, or the next one after `now`. */
+/* When the job after the present one of a task is due to be released, or the next one after `now`, as far as that is known. */
 LAXITY_INLINE u64 next_release(struct laxity_job *job, u64 now)
 {
 	u64 period = job->period, release = job->release;
@@ -115,6 +117,8 @@ LAXITY_INLINE u64 next_release(struct laxity_job *job, u64 now)
 	/* No timer releases work of interrupt threads. */
 	if (!job->pid || !period || job->anonymous)
 		return ~0ull;
+	if (job->is_told)
+		return now < release && job->waits == WAITS_RELEASE ? release : ~0ull;
 	return now < release ? release : now + period - (now - release) % period;
 }
 

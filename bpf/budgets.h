@@ -14,11 +14,12 @@
 #include "inherit.h"
 #include "tasks.h"
 
-/* What laxity_job.waits says: for nothing, for its next release, for its next budget. */
+/* What laxity_job.waits says: for nothing, for its next release, for its next budget, for an event that releases the next job. */
 enum {
 	WAITS_NOT,
 	WAITS_RELEASE,
 	WAITS_BUDGET,
+	WAITS_EVENT,
 };
 
 /* Counts what the thread executed until `now`. */
@@ -37,7 +38,7 @@ LAXITY_INLINE void charge(struct laxity_job *job, u64 now)
 LAXITY_INLINE void refill(u32 number, struct laxity_job *job)
 {
 	if (!job->server.budget)
-		job->server.due = job->release + job->deadline;
+		job->server.due = job->due;
 	else if (job->release > job->idle_since)
 		laxity_server_begin(&job->server, job->period, job->release);
 	job->urgency = setting.by_task ? job->level : rank_of(job);

@@ -42,7 +42,8 @@ static s64 look_at_owner(u32 number, struct search *search)
 	struct laxity_job *job = job_of(number);
 	struct laxity_entry *entry;
 
-	if (!job || !job->pid || job->anonymous || job->cluster != search->cluster || job->waits == WAITS_RELEASE)
+	if (!job || !job->pid || job->anonymous || job->cluster != search->cluster || job->waits == WAITS_RELEASE ||
+	    job->waits == WAITS_EVENT)
 		return 0;
 	entry = entry_of(job);
 	if (!entry || !is_served(entry, search->thread + 1))

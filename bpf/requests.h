@@ -32,11 +32,13 @@ struct laxity_begin {
 	u32 page;
 	u32 entry;
 	u32 cluster;
-	u32 unused;
+	/* Whether the thread says when its jobs are released. */
+	u32 is_told;
 	u64 period;
 	u64 deadline;
-	/* Of the first job. */
+	/* Of the first job; and when that is due if the thread says so, 0: as all are. */
 	u64 release;
+	u64 due;
 	u64 level;
 	/* Of each job; 0: none. */
 	u64 budget;
@@ -60,7 +62,7 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 	place = bpf_map_lookup_elem(&places, &at);
 	if (job && it && page && in_page < LAXITY_ENTRIES - 1 && stored && place) {
 		/* What the last task that had it said, and was told. */
-		page->entry[in_page] = (struct laxity_entry){ 0 };
+		page->entry[in_page] = (struct laxity_entry){ .next = begin->release, .due = begin->due };
 		laxity_set_rank(&it->core, number, begin->level, number);
 		job->period = begin->period;
 		job->deadline = begin->deadline;
@@ -74,6 +76,8 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 		job->kept_since = 0;
 		job->server = (struct laxity_server){ .budget = begin->budget };
 		job->since = job->idle_since = 0;
+		job->due = 0;
+		job->is_told = begin->is_told;
 		job->throttled = 0;
 		job->level = begin->level;
 		job->waits_for = job->owner = 0;

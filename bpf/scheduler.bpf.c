@@ -36,9 +36,10 @@
  * The job of task `number`, whose thread is or was on `cpu`, is complete: it waits for the next release. `sleeps`: the thread
  * does.
  */
-LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job, u64 sleeps)
+LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job, struct laxity_entry *entry,
+			   u64 sleeps)
 {
-	u64 due = job->release + job->deadline, response;
+	u64 due = job->due, response;
 
 	charge(job, bpf_ktime_get_ns());
 	note->extra = sleeps;
@@ -57,8 +58,7 @@ LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct
 			if (note->at - due > job->tardiness_max)
 				job->tardiness_max = note->at - due;
 		}
-		job->release += job->period;
-		job->waits = WAITS_RELEASE;
+		await_next(entry, job, sleeps);
 	} else if (sleeps) {
 		happen(note, HAPPENS_SUSPEND, cpu, number, job);
 	}
@@ -68,8 +68,12 @@ LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct
 	}
 	/* A barrier: the dedicated CPU, which looks at the time of the release, sees what was written, or this sees that time. */
 	__sync_lock_test_and_set(&note->kicks, 0);
-	if (job->waits == WAITS_RELEASE && job->release <= bpf_ktime_get_ns())
+	if (job->waits != WAITS_RELEASE)
+		return;
+	if (job->release <= bpf_ktime_get_ns())
 		release_late(number);
+	else if (job->is_told)
+		await_release(job->pid);
 }
 
 /* Its thread is a task no more; its number is free once `pid` is 0. */
@@ -126,6 +130,10 @@ SEC("struct_ops/laxity_enqueue") int laxity_enqueue(unsigned long long *context)
 	}
 	/* Before it is ready: until then one job alone has its priority. */
 	end_wait(job, cpu);
+	if (job->waits == WAITS_EVENT) {
+		arrive(job);
+		release_late(number);
+	}
 	/* It woke, if its job was suspended or waits for that; else it lost its CPU. */
 	note.extra = 1;
 	if (job->anonymous)
@@ -190,9 +198,9 @@ LAXITY_INLINE void hear(struct laxity_note *note, s32 cpu, struct task_struct *t
 			job->completed++;
 		forget(note, cpu, number, job);
 		bpf_task_storage_delete(&numbers, task);
-	} else if (entry->is_complete) {
+	} else if (entry->is_complete && entry->is_complete != COMPLETE_ASLEEP) {
 		entry->is_complete = 0;
-		end_job(note, cpu, number, job, 0);
+		end_job(note, cpu, number, job, entry, 0);
 	}
 }
 
@@ -341,7 +349,7 @@ SEC("struct_ops/laxity_quiescent") int laxity_quiescent(unsigned long long *cont
 		end_work(&note, cpu, number, job);
 	} else if (entry && entry->is_complete) {
 		entry->is_complete = 0;
-		end_job(&note, cpu, number, job, 1);
+		end_job(&note, cpu, number, job, entry, 1);
 	} else {
 		note.extra = 1;
 		outcome = happen(&note, HAPPENS_SUSPEND, cpu, number, job);

@@ -31,7 +31,7 @@ struct laxity_job {
 	u64 response_max;
 	/* 0: no task has this number. */
 	s32 pid;
-	/* 1: for its next release, 2: for its next budget; taken by the CPU that gives it. */
+	/* 1: for its next release, 2: for its next budget, 3: for an event; taken by the CPU that gives it. */
 	u32 waits;
 	/* Jobs released; the last one has this number, from 1. */
 	u32 released;
@@ -68,11 +68,16 @@ struct laxity_job {
 	u32 owner;
 	/* How often it worked for a task. */
 	u32 owned;
+	/* When the present or last job is due, and whether its thread says when its jobs are released. See arrivals.h. */
+	u64 due;
+	u64 is_told;
 };
 
 /* What a thread and the scheduler tell each other, in the page of its process. The thread writes the first line only. */
 struct laxity_entry {
-	/* The thread: its job is complete. The scheduler takes that back. */
+	/*
+	 * The thread: 1: its job is complete; 2: it is once the thread sleeps, for an event. The scheduler takes that back.
+	 */
 	u32 is_complete;
 	/* The thread: it wants to be a task no more. */
 	u32 leaves;
@@ -82,7 +87,12 @@ struct laxity_entry {
 	u32 waits_for;
 	/* The thread, before it waits for devices: the numbers of the interrupt threads that work for it, plus 1; 0: none. */
 	u32 served_by[LAXITY_SERVED];
-	u32 unused[4];
+	/*
+	 * The thread, before its job is complete, where it says when jobs are released: the next release, 0: at an event; and when
+	 * that job is due, 0: as all of its task are. On the monotonic clock.
+	 */
+	u64 next;
+	u64 due;
 	/* The number of the present job, from 1. */
 	u32 job;
 	/* Another job waits for the end of the section: the thread yields then. */

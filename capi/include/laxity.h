@@ -182,6 +182,16 @@ enum laxity_arbitration {
     LAXITY_K_FMLP = 1,
 };
 
+// When jobs of a task are released, after the first one.
+enum laxity_kernel_releases {
+    // Once a period: laxity_kernel_task_wait.
+    LAXITY_KERNEL_PERIODIC = 0,
+    // When the thread says: laxity_kernel_task_wait_until.
+    LAXITY_KERNEL_TOLD = 1,
+    // At events: laxity_kernel_task_begin_event and laxity_kernel_task_end_event.
+    LAXITY_KERNEL_EVENTS = 2,
+};
+
 // How messages travel over an edge. With each of them a wait is one suspension, and messages are written and read in
 // the same way.
 enum laxity_channel {
@@ -567,6 +577,8 @@ struct laxity_kernel_parameters {
     uint64_t budget_ns;
     // The release of the first job, on CLOCK_MONOTONIC; 0: at once.
     uint64_t start_ns;
+    // When others are released: one of enum laxity_kernel_releases; 0: once a period.
+    uint32_t releases;
 };
 
 // A job that may begin. Times are those of CLOCK_MONOTONIC.
@@ -580,6 +592,14 @@ struct laxity_kernel_job {
     // Whether Laxity's scheduler released it. Otherwise that has ended, and Linux schedules the thread: the task goes on by
     // Linux's clock.
     bool is_scheduled;
+};
+
+// A thread of the kernel that handles interrupts for tasks: `laxity sched irq` has it do so.
+struct laxity_kernel_interrupts {
+    // By which the scheduler knows it.
+    uint32_t number;
+    // The cluster of the tasks that it works for.
+    uint32_t cluster;
 };
 
 // The configuration of a device. All zeros but for `name`: one soft GPU with defaults.
@@ -1329,9 +1349,43 @@ enum laxity_result laxity_kernel_task_begin(const struct laxity_kernel_scheduler
 enum laxity_result laxity_kernel_task_release(struct laxity_kernel_task **task);
 
 // Completes the present job, if there is one, and returns when the next one is released and has a CPU. Writes that to `job`,
-// which may be NULL. LAXITY_ERROR_ORDER if the job holds a lock or is in a section.
+// which may be NULL. LAXITY_ERROR_ORDER if the job holds a lock or is in a section, or if jobs are not released once a period.
 enum laxity_result laxity_kernel_task_wait(const struct laxity_kernel_task *task,
                                            struct laxity_kernel_job *job);
+
+// As laxity_kernel_task_wait, for a job that is released at `release_ns` and due at `deadline_ns`, on CLOCK_MONOTONIC: of a
+// sporadic task, or one with release jitter (LAXITY_KERNEL_TOLD). The first job is released at the parameters' `start_ns`, whatever is
+// said here, and due as they say.
+enum laxity_result laxity_kernel_task_wait_until(const struct laxity_kernel_task *task,
+                                                 uint64_t release_ns,
+                                                 uint64_t deadline_ns,
+                                                 struct laxity_kernel_job *job);
+
+// The present job is complete once the thread sleeps, which waits for an event from now on, by whatever call; it calls
+// laxity_kernel_task_end_event then (LAXITY_KERNEL_EVENTS). The first job is released at `start_ns`: it is what the thread does before
+// the first event. LAXITY_ERROR_ORDER as of laxity_kernel_task_wait, or if it waits already.
+enum laxity_result laxity_kernel_task_begin_event(const struct laxity_kernel_task *task);
+
+// The event is there. Writes the job that it released to `job`, which may be NULL: released when the thread woke, due as the
+// parameters say and a period after the last one at the earliest. LAXITY_ERROR_ORDER if it does not wait.
+enum laxity_result laxity_kernel_task_end_event(const struct laxity_kernel_task *task,
+                                                struct laxity_kernel_job *job);
+
+// Finds the thread of the kernel with that number in Linux. LAXITY_ERROR_CONFIG if it handles no interrupts for tasks: `laxity sched
+// irq` has it do so.
+enum laxity_result laxity_kernel_scheduler_interrupts(const struct laxity_kernel_scheduler *kernel,
+                                                      uint32_t thread,
+                                                      struct laxity_kernel_interrupts *interrupts);
+
+// From now on, until laxity_kernel_task_expect_no_more, that thread works for this task's job: when an interrupt comes it has its
+// priority, and goes before it. To be called before the device is told to begin. Costs a store. LAXITY_ERROR_ORDER if eight threads work
+// for it already.
+enum laxity_result laxity_kernel_task_expect(const struct laxity_kernel_task *task,
+                                             const struct laxity_kernel_interrupts *interrupts);
+
+// The thread works for this task's job no more. LAXITY_ERROR_ORDER if it did not.
+enum laxity_result laxity_kernel_task_expect_no_more(const struct laxity_kernel_task *task,
+                                                     const struct laxity_kernel_interrupts *interrupts);
 
 // No job of another task preempts this one until laxity_kernel_task_leave_section, for 10 ms at most. Sections do not nest.
 // Costs a store where no job wants the CPU meanwhile.

@@ -66,6 +66,8 @@ pub(crate) enum CallError {
     Message { node: String, edge: Option<(String, String)>, error: MessageError },
     #[error("the arbitration is {number}; use one of enum laxity_arbitration")]
     NoArbitration { number: u32 },
+    #[error("the releases are {number}; use one of enum laxity_kernel_releases")]
+    NoReleases { number: u32 },
     /// Not one of enum laxity_engine, or one that copies nothing.
     #[error("the engine is {number}; use one of enum laxity_engine, for chunks one that copies")]
     NoEngine { number: u32 },
@@ -127,7 +129,7 @@ impl CallError {
             CallError::Descriptor(_) | CallError::Cpus(_) => LAXITY_ERROR_SYSTEM,
             CallError::Changed { .. } => LAXITY_CHANGED,
             CallError::Message { error, .. } => error.code().into(),
-            CallError::NoArbitration { .. } => LAXITY_ERROR_CONFIG,
+            CallError::NoArbitration { .. } | CallError::NoReleases { .. } => LAXITY_ERROR_CONFIG,
             CallError::NoEngine { .. } => LAXITY_ERROR_NO_ENGINE,
             CallError::Thread => LAXITY_ERROR_THREAD,
             CallError::NoToken => LAXITY_ERROR_NO_TOKEN,

@@ -48,6 +48,13 @@ period = "50 ms"
 wcet = "20 ms"
 actual = "18 ms"
 budget = "10 ms"
+[[task]]
+name = "radio"
+arrival = "sporadic"
+gap = { uniform = ["0 ms", "20 ms"] }
+period = "30 ms"
+jitter = "2 ms"
+wcet = "1700 us"
 """
 
 
@@ -88,18 +95,17 @@ END
     # The kernel's own trace follows the policy, and knows the jobs of the run.
     assert judged(out / "kernel.lxt")["follows G-EDF/CEm"] == "yes"
     run = json.loads((out / "run.json").read_text())
-    assert {task["name"]: task["released"] for task in run["tasks"]} == {
-        "control": 200,
-        "camera": 50,
-        "planner": 20,
-        "greedy": 40,
-    }
+    released = {task["name"]: task["released"] for task in run["tasks"]}
+    radio = released.pop("radio")
+    assert released == {"control": 200, "camera": 50, "planner": 20, "greedy": 40}
+    # By its draws, which are the simulator's.
+    assert 2_000 / 52 <= radio <= 2_000 / 30
     # Each job completes as late as when it is simulated, but for what the kernel and the emulated machine take.
     simulate = [LAXITY, "simulate", out / "workload.toml", "--for", "2s", "--trace", out / "simulated.lxt", "--quiet"]
     subprocess.run(simulate, check=True)
     simulated, live, kernel = (completions(out / f"{name}.lxt") for name in ["simulated", "run", "kernel"])
-    assert len(live) == len(kernel) == 200 + 50 + 20 + 40
-    assert len(simulated) > 200 + 50 + 20 + 20
+    assert len(live) == len(kernel) == 200 + 50 + 20 + 40 + radio
+    assert len(simulated) > 200 + 50 + 20 + 20 + radio - 2
     later_us = {job: (live[job] - at) / 1_000 for job, at in simulated.items()}
     assert max(map(abs, later_us.values())) < 1_000, later_us
     assert judged(out / "run.lxt")
@@ -127,7 +133,7 @@ def drawn(rng: random.Random, policy: str) -> str:
             f'period = "{period} ms"',
             f'phase = "{rng.randint(0, 90) / 10} ms"',
         ]
-        kind = rng.choice(["plain", "suspends", "locks", "sections", "budget"])
+        kind = rng.choice(["plain", "suspends", "locks", "sections", "budget", "sporadic", "jitter"])
         # A job that is complete with a section is preempted just before live.
         rest = '{ cpu = "630 us" }'
         half = f'{{ cpu = "{ms(cost / 2)}" }}'
@@ -141,6 +147,10 @@ def drawn(rng: random.Random, policy: str) -> str:
             case "budget":
                 # Enough: a few microseconds decide whether one that is used up was just enough.
                 lines += [f'wcet = "{ms(cost)}"', f'budget = "{ms(cost * 1.3)}"']
+            case "sporadic":
+                lines += [f'wcet = "{ms(cost)}"', 'arrival = "sporadic"', 'gap = { uniform = ["0 ms", "9 ms"] }']
+            case "jitter":
+                lines += [f'wcet = "{ms(cost)}"', 'jitter = "3 ms"']
             case _:
                 lines.append(f'wcet = "{ms(cost)}"')
     return "\n".join(lines) + "\n"
@@ -158,7 +168,7 @@ def apart_ms(some: dict[tuple[str, int], int], others: dict[tuple[str, int], int
     return max(abs(at - others[job]) for job, at in some.items() if job in others) / 1e6
 
 
-def test_of_twenty_random_workloads_eighteen_run_as_they_are_simulated(programs, tmp_path):
+def test_twenty_random_workloads_run_as_they_are_simulated(programs, tmp_path):
     # A schedule that hangs on microseconds is none to compare: such workloads are left out, which the simulator tells.
     expected, seed = {}, 0
     for policy in ["G-EDF", "P-RM"]:
@@ -189,6 +199,4 @@ def test_of_twenty_random_workloads_eighteen_run_as_they_are_simulated(programs,
     for policy in ["G-EDF", "P-RM"]:
         assert judged(out / f"{policy}.lxt")[f"follows {policy}/CEm"] == "yes"
     found = {name: apart_ms(jobs, completions(out / f"{name}.lxt")) for name, jobs in expected.items()}
-    # A job can sleep until a thread that is no task, as that which collects the trace, lets go of a lock of Linux or
-    # of the process: those threads have what CPU time is left.
-    assert sorted(found.values())[-3] < 1, found
+    assert max(found.values()) < 1, found

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "expect.h"
 
@@ -65,6 +66,47 @@ static void calls_out_of_order_are_refused(struct laxity_kernel_scheduler *kerne
     OK(laxity_kernel_lock_release(&other));
 }
 
+static void jobs_are_released_as_the_task_says(struct laxity_kernel_scheduler *kernel)
+{
+    const uint64_t period = 20 * MS;
+    struct laxity_kernel_parameters parameters = { .name = "t", .cluster = -1, .period_ns = period, .wcet_ns = 1 * MS };
+    struct laxity_kernel_interrupts interrupts = { 0 };
+    struct timespec brief = { .tv_nsec = 3 * MS };
+    struct laxity_kernel_task *task;
+    struct laxity_kernel_job first, second, third;
+
+    parameters.releases = 3;
+    EXPECT(laxity_kernel_task_begin(kernel, &parameters, &task) == LAXITY_ERROR_CONFIG);
+    EXPECT(strstr(laxity_last_error()->message, "enum laxity_kernel_releases"));
+    parameters.releases = LAXITY_KERNEL_TOLD;
+    OK(laxity_kernel_task_begin(kernel, &parameters, &task));
+    EXPECT(laxity_kernel_task_wait(task, &first) == LAXITY_ERROR_ORDER);
+    OK(laxity_kernel_task_wait_until(task, 0, 0, &first));
+    OK(laxity_kernel_task_wait_until(task, first.release_ns + 31 * MS, first.release_ns + 45 * MS, &second));
+    EXPECT(second.release_ns == first.release_ns + 31 * MS && second.deadline_ns == first.release_ns + 45 * MS);
+    EXPECT(laxity_kernel_task_end_event(task, NULL) == LAXITY_ERROR_ORDER);
+    OK(laxity_kernel_task_release(&task));
+    parameters.releases = LAXITY_KERNEL_EVENTS;
+    OK(laxity_kernel_task_begin(kernel, &parameters, &task));
+    OK(laxity_kernel_task_begin_event(task));
+    EXPECT(laxity_kernel_task_begin_event(task) == LAXITY_ERROR_ORDER);
+    nanosleep(&brief, NULL);
+    OK(laxity_kernel_task_end_event(task, &second));
+    /* What does not sleep is an event, too; others see jobs a period apart. */
+    OK(laxity_kernel_task_begin_event(task));
+    OK(laxity_kernel_task_end_event(task, &third));
+    EXPECT(second.index == 1 && third.index == 2 && third.release_ns >= second.release_ns);
+    EXPECT(third.deadline_ns == second.deadline_ns + period && second.is_scheduled && third.is_scheduled);
+    EXPECT(laxity_kernel_scheduler_interrupts(kernel, 1, &interrupts) == LAXITY_ERROR_CONFIG);
+    EXPECT(strstr(laxity_last_error()->message, "laxity sched irq"));
+    EXPECT(laxity_kernel_task_expect_no_more(task, &interrupts) == LAXITY_ERROR_ORDER);
+    for (int number = 0; number < 8; number++)
+        OK(laxity_kernel_task_expect(task, &interrupts));
+    EXPECT(laxity_kernel_task_expect(task, &interrupts) == LAXITY_ERROR_ORDER);
+    OK(laxity_kernel_task_expect_no_more(task, &interrupts));
+    OK(laxity_kernel_task_release(&task));
+}
+
 int main(void)
 {
     struct laxity_kernel_lock *lock = NULL;
@@ -84,6 +126,7 @@ int main(void)
     }
     what_cannot_be_a_task_is_refused(kernel);
     calls_out_of_order_are_refused(kernel);
+    jobs_are_released_as_the_task_says(kernel);
     OK(laxity_kernel_scheduler_release(&kernel));
     printf("ok\n");
     return 0;

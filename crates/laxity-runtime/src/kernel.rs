@@ -140,23 +140,16 @@ impl InKernel {
         Ok(InKernel { membership, locks, turns: Turns::default(), by_linux: AtomicU64::new(0) })
     }
 
-    /// The calling thread becomes task `number` of the run, whose first job is released at `release`. Tasks begin in the order
-    /// of their numbers, as ties go to the one that began first. `None`: the run is stopped.
+    /// The calling thread becomes task `number` of the run. Tasks begin in the order of their numbers, as ties go to the one that
+    /// began first. `None`: the run is stopped.
     ///
     /// # Errors
     /// The scheduler's reason.
-    pub fn begin(
-        &self,
-        number: usize,
-        request: &TaskRequest,
-        release: Instant,
-        stop: &StopSignal,
-    ) -> Result<Option<Task>, ClientError> {
+    pub fn begin(&self, number: usize, request: &TaskRequest, stop: &StopSignal) -> Result<Option<Task>, ClientError> {
         if !self.turns.wait(number, stop) {
             return Ok(None);
         }
-        let request = TaskRequest { release: Some(release), ..request.clone() };
-        self.membership.begin_then(&request, || self.turns.pass(number)).map(Some)
+        self.membership.begin_then(request, || self.turns.pass(number)).map(Some)
     }
 
     /// Task `number` ends, perhaps without a job: no other one waits for its turn.

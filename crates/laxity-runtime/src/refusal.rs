@@ -1,7 +1,7 @@
 //! Refuses workloads that cannot be run live.
 
 use laxity_model::{
-    Arrival, GpuArbitration, InterruptHandling, MigrationPath, ResourceProtocol, Step, Task, TaskServer, Workload,
+    GpuArbitration, InterruptHandling, MigrationPath, ResourceProtocol, Step, Task, TaskServer, Workload,
 };
 use laxity_scx::layout::ENTRIES;
 use thiserror::Error;
@@ -88,11 +88,9 @@ pub(crate) fn beyond_kernel(workload: &Workload, tasks: &[Task]) -> Vec<String> 
         )
     }));
     for task in tasks {
-        let is_sporadic = matches!(task.arrival, Arrival::Sporadic { .. });
-        if is_sporadic || !task.jitter.is_zero() {
-            let what = if is_sporadic { "sporadic arrivals" } else { "release jitter" };
+        if task.server.is_some() && !task.jitter.is_zero() {
             reasons.push(format!(
-                "task \"{}\": {what}, and the scheduler in the kernel releases jobs once a period; {WAY_OUT}",
+                "task \"{}\": release jitter and a budget, and in the kernel jobs with a budget are due by their releases; {WAY_OUT}",
                 task.name
             ));
         }
@@ -192,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_scheduler_in_the_kernel_takes_periodic_tasks_and_says_why_it_takes_no_others() {
+    fn the_scheduler_in_the_kernel_takes_independent_tasks_and_says_why_it_takes_no_others() {
         let all = r#"
             laxity = 1
             name = "w"
@@ -213,18 +211,24 @@ mod tests {
             jitter = "1 ms"
             wcet = "1 ms"
             [[task]]
+            name = "served"
+            period = "10 ms"
+            jitter = "1 ms"
+            wcet = "1 ms"
+            budget = "2 ms"
+            [[task]]
             name = "camera"
             period = "50 ms"
             body = [{ cpu = "1 ms" }, { kernel = "1 ms" }]
         "#;
         let workload = Workload::from_toml(all, "w.toml").unwrap_or_else(|errors| panic!("{errors}"));
         let reasons = beyond_kernel(&workload, &workload.tasks);
-        let starts = ["task \"radio\": sporadic arrivals", "task \"late\": release jitter", "GPUs:"];
+        let starts = ["task \"served\": release jitter and a budget", "GPUs:"];
         assert_eq!(reasons.len(), starts.len(), "{reasons:?}");
         for (reason, start) in reasons.iter().zip(starts) {
             assert!(reason.starts_with(start) && reason.ends_with("take another --scheduler"), "{reason}");
         }
-        let plain = Workload { tasks: workload.tasks[..1].to_vec(), ..workload };
+        let plain = Workload { tasks: workload.tasks[..3].to_vec(), ..workload };
         assert_eq!(beyond_kernel(&plain, &plain.tasks), Vec::<String>::new());
         let many = vec![plain.tasks[0].clone(); ENTRIES + 1];
         assert!(beyond_kernel(&plain, &many)[0].starts_with("32 tasks, and a process has at most 31"));

@@ -38,12 +38,12 @@ pub trait Body {
     /// Why the worker ends with this job.
     fn execute(&mut self, job: Job<'_>) -> Result<(), Interrupted<Self::Error>>;
 
-    /// Waits for a job that a timer releases at `release`. Answers whether there is to be one, rather than the end of the
-    /// worker.
+    /// Waits for a job that a timer releases at `release`, and which is due at `_deadline`. Answers whether there is to be one,
+    /// rather than the end of the worker.
     ///
     /// # Errors
     /// Why the worker ends.
-    fn await_release(&mut self, release: Instant, stop: &StopSignal) -> Result<bool, Self::Error> {
+    fn await_release(&mut self, release: Instant, _deadline: Instant, stop: &StopSignal) -> Result<bool, Self::Error> {
         Ok(stop.suspend_until(release))
     }
 
@@ -290,10 +290,11 @@ fn execute_timed<B: Body>(
     stop: &StopSignal,
 ) -> Result<(), Interrupted<B::Error>> {
     for Release { index, at, deadline } in releases {
-        if !body.await_release(after(start, at), stop)? {
+        let deadline = after(start, deadline);
+        if !body.await_release(after(start, at), deadline, stop)? {
             return Err(Interrupted::Stopped);
         }
-        body.execute(Job::Timer { index, deadline: after(start, deadline) })?;
+        body.execute(Job::Timer { index, deadline })?;
     }
     Ok(())
 }

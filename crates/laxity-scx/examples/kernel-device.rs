@@ -191,15 +191,12 @@ fn run(wanted: &Wanted) -> Result<(), String> {
     let threads = threads.map_err(|error| error.to_string())?;
     // All threads are tasks by then: a new control page takes Linux a grace period of RCU.
     let start = now().saturating_add(Nanos::from_millis(1_000));
+    let (period, wcet) = (Nanos::from_millis(wanted.period), Nanos::from_millis(wanted.period / 2));
     let request = |name: &str, release: Instant, priority, cluster| TaskRequest {
-        name: name.to_owned(),
-        period: Nanos::from_millis(wanted.period),
-        deadline: Nanos::from_millis(wanted.period),
-        wcet: Nanos::from_millis(wanted.period / 2),
-        budget: None,
         priority,
         cluster,
         release: Some(release),
+        ..TaskRequest::periodic(name, period, wcet)
     };
     let released = |ms| start.saturating_add(Nanos::from_millis(ms));
     let locks = wanted.waiter > 0;

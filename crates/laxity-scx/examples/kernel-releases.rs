@@ -36,8 +36,8 @@ fn execute_until_the_end() {
 }
 
 fn request(name: &str, period: Nanos, wcet: Nanos, start: Instant) -> TaskRequest {
-    let (name, release) = (name.to_owned(), Some(start));
-    TaskRequest { name, period, deadline: period, wcet, budget: None, priority: period.0, cluster: Some(0), release }
+    let (priority, cluster, release) = (period.0, Some(0), Some(start));
+    TaskRequest { priority, cluster, release, ..TaskRequest::periodic(name, period, wcet) }
 }
 
 /// The delays of `jobs` jobs, in ns.

@@ -92,14 +92,9 @@ fn draw(wanted: &Wanted, start: Instant) -> Vec<Drawn> {
         // No task needs more than nine tenths of a CPU.
         let share = (wanted.load * weight / sum).clamp(1, 900);
         let request = TaskRequest {
-            name: format!("task{number}"),
-            period,
-            deadline: period,
-            wcet: Nanos(period.0 / 1_000 * share),
-            budget: None,
             priority: number,
-            cluster: None,
             release: Some(start),
+            ..TaskRequest::periodic(format!("task{number}"), period, Nanos(period.0 / 1_000 * share))
         };
         let Wanted { seed, suspend, section, lock, .. } = *wanted;
         Drawn { request, suspend, section, lock, seed: seed * 1_000 + number }
@@ -110,8 +105,8 @@ fn draw(wanted: &Wanted, start: Instant) -> Vec<Drawn> {
 /// The task whose job never returns.
 fn runaway(is_bounded: bool, start: Instant) -> TaskRequest {
     let (period, wcet) = (Nanos::from_millis(20), Nanos::from_millis(5));
-    let (name, budget) = ("runaway".to_owned(), is_bounded.then_some(wcet));
-    TaskRequest { name, period, deadline: period, wcet, budget, priority: 0, cluster: None, release: Some(start) }
+    let (budget, release) = (is_bounded.then_some(wcet), Some(start));
+    TaskRequest { budget, release, ..TaskRequest::periodic("runaway", period, wcet) }
 }
 
 fn run_away(membership: &Membership, request: &TaskRequest, end: Instant) -> Result<(), String> {
@@ -131,9 +126,8 @@ fn exit_as_tasks(membership: &Arc<Membership>, lane: u64, end: Instant) -> Resul
     let mut count = 0;
     while now() < end {
         let period = Nanos::from_millis(PERIODS_MS[random.below(PERIODS_MS.len() as u64) as usize]);
-        let (name, wcet, priority) = (format!("exit{lane}"), Nanos(period.0 / 16), 100 + lane);
-        let request =
-            TaskRequest { name, period, deadline: period, wcet, budget: None, priority, cluster: None, release: None };
+        let (wcet, priority) = (Nanos(period.0 / 16), 100 + lane);
+        let request = TaskRequest { priority, ..TaskRequest::periodic(format!("exit{lane}"), period, wcet) };
         let membership = Arc::clone(membership);
         let thread = thread::spawn(move || {
             let asked = now();
@@ -291,9 +285,8 @@ fn inversion() -> Result<(), String> {
     let start = now().saturating_add(Nanos::from_millis(3_000));
     let task = |name: &str, after, priority| {
         let period = Nanos::from_millis(2_000);
-        let (name, release) = (name.to_owned(), Some(start.saturating_add(Nanos::from_millis(after))));
-        let wcet = Nanos::from_millis(300);
-        TaskRequest { name, period, deadline: period, wcet, budget: None, priority, cluster: None, release }
+        let release = Some(start.saturating_add(Nanos::from_millis(after)));
+        TaskRequest { priority, release, ..TaskRequest::periodic(name, period, Nanos::from_millis(300)) }
     };
     let tasks = [(task("low", 0, 3), 20, true), (task("middle", 10, 2), 200, false), (task("high", 5, 1), 1, true)];
     let threads = tasks.map(|(request, cost, locks)| {

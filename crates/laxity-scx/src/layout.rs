@@ -58,6 +58,16 @@ impl Entry {
         self.start + 68
     }
 
+    /// The time by which the thread says when its next job is released; 0: at an event.
+    pub fn next(self) -> usize {
+        self.start + 48
+    }
+
+    /// The time by which it says when that one is due; 0: as all are.
+    pub fn due(self) -> usize {
+        self.start + 56
+    }
+
     /// The number of the present job.
     pub fn job(self) -> usize {
         self.start + 64
@@ -132,7 +142,7 @@ pub struct JobCounters {
 
 impl JobCounters {
     /// Bytes of the structure.
-    pub const SIZE: usize = 176;
+    pub const SIZE: usize = 192;
 
     /// As the kernel wrote them; `None` if there are fewer bytes.
     pub fn read(bytes: &[u8]) -> Option<JobCounters> {

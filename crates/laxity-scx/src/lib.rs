@@ -21,10 +21,12 @@ pub mod notes;
 mod probe;
 pub mod protocol;
 mod settings;
+mod task;
 pub mod trace;
 
-pub use client::{ClientError, Expectation, InterruptThread, Job, Membership, SECTION_MAX, Task};
+pub use client::{ClientError, Membership};
 pub use lock::{Guard, Lock};
 pub use probe::{Check, Functions, Report, probe};
-pub use protocol::{InterruptRequest, TaskRequest};
+pub use protocol::{InterruptRequest, Releases, TaskRequest};
 pub use settings::{Placement, Settings, SettingsError, Share};
+pub use task::{Expectation, InterruptThread, Job, SECTION_MAX, Task};

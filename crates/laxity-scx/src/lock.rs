@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use laxity_model::Instant;
 use laxity_sys::futex;
 
-use crate::client::Task;
+use crate::task::Task;
 
 /// A lock between tasks of one [`Membership`](crate::Membership). While tasks wait for it, the job that holds it has at least the priority of the most
 /// urgent of them, and so do in turn the holders of locks that it waits for (priority inheritance: Sha, Rajkumar & Lehoczky,

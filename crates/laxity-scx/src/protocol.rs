@@ -58,6 +58,42 @@ pub struct TaskRequest {
     pub cluster: Option<usize>,
     /// Of the first job, on the monotonic clock in ns; `None`: as soon as the thread waits for it.
     pub release: Option<Instant>,
+    /// Of all later ones.
+    #[serde(default)]
+    pub releases: Releases,
+}
+
+/// When jobs of a task are released, after the first one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Releases {
+    /// Once a period.
+    #[default]
+    Periodic,
+    /// When the thread says: [`Task::next_job_at`](crate::Task::next_job_at).
+    Told {
+        /// When the first one is due, on the monotonic clock in ns; `None`: as the deadline says.
+        due: Option<Instant>,
+    },
+    /// At events: [`Task::next_event`](crate::Task::next_event).
+    Events,
+}
+
+impl TaskRequest {
+    /// One that is due at the end of each period, from now on, in the cluster with the least load.
+    pub fn periodic(name: impl Into<String>, period: Nanos, wcet: Nanos) -> TaskRequest {
+        TaskRequest {
+            name: name.into(),
+            period,
+            deadline: period,
+            wcet,
+            budget: None,
+            priority: 0,
+            cluster: None,
+            release: None,
+            releases: Releases::Periodic,
+        }
+    }
 }
 
 /// A thread of the kernel that is to handle interrupts at the priority of the job that it works for.

@@ -38,8 +38,16 @@ pub struct RecordedTask {
     pub cluster: usize,
     /// Under fixed priorities; the smaller first, ties by the order of the list.
     pub level: u64,
-    /// Whether it is a thread of the kernel that handles interrupts: a device of the trace.
-    pub is_interrupt: bool,
+    /// A task, one whose jobs events release, or a thread of the kernel that handles interrupts: a device of the trace.
+    pub kind: TaskKind,
+    /// Whether it has a budget, by which its jobs rank.
+    pub has_budget: bool,
+}
+
+impl RecordedTask {
+    fn is_interrupt(&self) -> bool {
+        self.kind == TaskKind::Thread
+    }
 }
 
 /// Records in the order in which they happened, and whether some are missing.
@@ -60,10 +68,10 @@ pub fn header(scheduler: Scheduler, clusters: &[Vec<usize>], tasks: &[RecordedTa
         wcet: task.wcet,
         cluster: task.cluster,
         rank,
-        kind: if task.is_interrupt { TaskKind::Thread } else { TaskKind::Task },
+        kind: task.kind,
     });
     let devices: Vec<DeviceInfo> =
-        tasks.iter().filter(|task| task.is_interrupt).map(|task| DeviceInfo { name: task.name.clone() }).collect();
+        tasks.iter().filter(|task| task.is_interrupt()).map(|task| DeviceInfo { name: task.name.clone() }).collect();
     let handling = match u32::try_from(devices.len()) {
         Ok(0) | Err(_) => InterruptHandling::default(),
         Ok(threads) => InterruptHandling::Klmirqd { threads: Some(threads) },
@@ -183,8 +191,9 @@ impl Cluster<'_> {
             self.last(note.task).released += 1;
             let job = self.job(note.task);
             let due = Instant(release.saturating_sub(self.start).min(self.now));
-            let relative = self.tasks.get(usize::from(note.task)).map(|task| task.deadline.0);
-            let deadline = relative.map_or(rank, |relative| release.saturating_add(relative));
+            // Without a budget a job ranks by its own deadline.
+            let with_budget = self.tasks.get(usize::from(note.task)).filter(|task| task.has_budget);
+            let deadline = with_budget.map_or(rank, |task| release.saturating_add(task.deadline.0));
             let of = job.task;
             let [deadline_at, level] = [deadline, rank].map(|at| at.saturating_sub(self.start));
             let deadline_at = Instant(deadline_at);
@@ -246,7 +255,7 @@ impl Cluster<'_> {
         self.last(thread).released += 1;
         let job = self.job(thread);
         let deadline = owner.map_or(at, |owner| self.last(owner).deadline);
-        let device = self.tasks.iter().take(usize::from(thread)).filter(|before| before.is_interrupt).count();
+        let device = self.tasks.iter().take(usize::from(thread)).filter(|before| before.is_interrupt()).count();
         let owner_job = owner.map(|owner| self.job(owner));
         self.serving.extend(owner.map(|owner| (thread, owner)));
         let priority = self.priority(thread, urgency, of);

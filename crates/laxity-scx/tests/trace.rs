@@ -4,7 +4,7 @@
 use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, Scheduler, TaskId};
 use laxity_scx::notes::{Happening, Note, OUTSIDE};
 use laxity_scx::trace::{QUANTUM, RecordedTask, Recording, header, phase};
-use laxity_trace::{Event, Record, check};
+use laxity_trace::{Event, Record, TaskKind, check};
 
 const MS: u64 = 1_000_000;
 /// The scheduler's start, on the monotonic clock.
@@ -60,7 +60,8 @@ fn tasks() -> Vec<RecordedTask> {
         wcet: Nanos(5 * MS),
         cluster: 0,
         level,
-        is_interrupt: false,
+        kind: TaskKind::Task,
+        has_budget: true,
     };
     vec![task("slow", 20, 2), task("fast", 8, 1)]
 }
@@ -199,6 +200,36 @@ fn a_late_job_ranks_by_the_deadline_of_the_budget_that_it_goes_on_with() {
     assert_eq!(events[..2], [release, Event::Priority { job, level: 41 * MS, of }]);
 }
 
+/// Events come faster than a task's period: its jobs are due a period apart, and execute at once.
+#[test]
+fn a_job_without_a_budget_is_due_as_it_ranks_and_one_of_an_event_may_be_early() {
+    let mut script = Script::new();
+    script.release(0, 0, 8, 0, &[(0, Some(0))]);
+    script.note(0, Happening::Run, 0, 0, &[]);
+    script.note(1, Happening::Complete, 0, 0, &[(0, None)]);
+    script.release(2, 2, 16, 0, &[(0, Some(0))]);
+    script.note(2, Happening::Run, 0, 0, &[]);
+    script.note(3, Happening::Complete, 0, 0, &[(0, None)]);
+    let of_kind = |kind| {
+        let tasks = [RecordedTask { kind, has_budget: false, ..tasks()[1].clone() }];
+        let recording = laxity_scx::trace::recording(
+            Scheduler::GLOBAL_EDF,
+            script.notes.clone(),
+            &[vec![0]],
+            &tasks,
+            Instant(START),
+        );
+        let job = JobId { task: TaskId(0), index: 1 };
+        let second = Record { at: Instant(2 * MS), event: Event::Release { job, deadline: Instant(16 * MS) } };
+        assert!(recording.records.contains(&second));
+        let header = header(Scheduler::GLOBAL_EDF, &[vec![0]], &tasks);
+        let policy = check::policy(&header, &recording.records).count();
+        (check::legality(&header, &recording.records, |_| None).count(), policy)
+    };
+    assert_eq!(of_kind(TaskKind::Event), (0, 0));
+    assert_eq!(of_kind(TaskKind::Task), (1, 0), "it arrives at 8 ms");
+}
+
 #[test]
 fn a_trace_ends_at_the_first_note_that_was_lost() {
     let mut script = preemption();
@@ -320,7 +351,7 @@ fn interrupt() -> Script {
 fn judged_with_interrupts(script: Script) -> (Vec<Record>, (u64, u64)) {
     let mut tasks = tasks();
     let name = "irq/16-device".to_owned();
-    tasks.push(RecordedTask { name, level: 3, is_interrupt: true, ..tasks[1].clone() });
+    tasks.push(RecordedTask { name, level: 3, kind: TaskKind::Thread, ..tasks[1].clone() });
     let clusters = [vec![0, 1]];
     let records =
         laxity_scx::trace::recording(Scheduler::GLOBAL_EDF, script.notes, &clusters, &tasks, Instant(START)).records;

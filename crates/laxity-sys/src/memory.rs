@@ -5,12 +5,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::thread::disable_transparent_huge_pages;
 
-/// Brings all memory that this process has now, stacks of its threads included, into RAM, and keeps it there.
+/// Brings all memory that this process has now, stacks of its threads included, into RAM, and keeps it there, in the
+/// pages in which it is.
+///
+/// Where transparent huge pages are "always" (Debian's default), a thread of Linux, khugepaged, joins pages of a process into huge
+/// ones. Meanwhile threads of that process that map or unmap memory sleep, until khugepaged has had the CPU time that
+/// real-time threads leave it. Huge pages that the process has by now stay; it and the processes that it starts get no more.
 ///
 /// # Errors
-/// If the user may not lock so much (`RLIMIT_MEMLOCK`), or there is not as much.
+/// If the user may not lock so much (`RLIMIT_MEMLOCK`), or there is not as much. The pages are left as they are in any case.
 pub fn lock_all() -> io::Result<()> {
+    // First: the joining of pages has no limit that could be exceeded.
+    disable_transparent_huge_pages(true)?;
     Ok(mlockall(MlockAllFlags::CURRENT)?)
 }
 

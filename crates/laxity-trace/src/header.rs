@@ -232,6 +232,9 @@ pub enum TaskKind {
     /// A thread of a GPU run-time library. It tells jobs of its process that their operations are complete; each of its
     /// own jobs is one such call.
     Callback,
+    /// A task of which each job is released by an event, perhaps before its arrival: where events come faster than its period
+    /// allows, deadlines are those of arrivals a period apart.
+    Event,
     /// A best-effort task: one job, which no deadline ends, where no other wants a CPU.
     BestEffort,
 }
@@ -243,7 +246,7 @@ impl TaskKind {
 
     /// Whether its jobs have deadlines of their own.
     pub const fn has_deadlines(self) -> bool {
-        matches!(self, TaskKind::Task | TaskKind::Node { .. })
+        matches!(self, TaskKind::Task | TaskKind::Event | TaskKind::Node { .. })
     }
 
     /// Whether its jobs work for jobs of other tasks, and have the deadlines of those.

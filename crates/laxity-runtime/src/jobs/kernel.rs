@@ -1,7 +1,7 @@
 //! Jobs that Laxity's scheduler in the kernel releases and schedules.
 
 use laxity_model::{Instant, LockId};
-use laxity_scx::{Task, TaskRequest};
+use laxity_scx::{Releases, Task, TaskRequest};
 
 use super::{Cut, JobError, Jobs};
 use crate::log::JobStep;
@@ -32,14 +32,19 @@ impl KernelTask {
 }
 
 impl Jobs {
-    /// Waits for the job that is released at `release`, and for a CPU. Whether there is one: else the run is stopped.
-    pub(super) fn await_in_kernel(&mut self, release: Instant) -> Result<bool, JobError> {
+    /// Waits for the job that is released at `release` and due at `deadline`, and for a CPU. Whether there is one: else the run
+    /// is stopped.
+    pub(super) fn await_in_kernel(&mut self, release: Instant, deadline: Instant) -> Result<bool, JobError> {
         let (Some(own), Some(kernel)) = (&mut self.kernel, &self.shared.kernel) else { return Ok(false) };
+        let is_told = matches!(own.request.releases, Releases::Told { .. });
         if own.task.is_none() {
-            own.task = kernel.begin(own.number, &own.request, release, &self.stop)?;
+            let releases = if is_told { Releases::Told { due: Some(deadline) } } else { own.request.releases };
+            let request = TaskRequest { release: Some(release), releases, ..own.request.clone() };
+            own.task = kernel.begin(own.number, &request, &self.stop)?;
         }
         let Some(task) = &mut own.task else { return Ok(false) };
-        let job = task.next_job_by(|until| self.stop.suspend_until(until));
+        let sleep = |until| self.stop.suspend_until(until);
+        let job = if is_told { task.next_job_at(release, deadline, sleep) } else { task.next_job_by(sleep) };
         let Some(job) = job.filter(|_| !self.stop.is_stopped()) else { return Ok(false) };
         if !job.is_scheduled {
             kernel.count_by_linux();

@@ -275,8 +275,8 @@ impl Jobs {
 impl Body for Jobs {
     type Error = JobError;
 
-    fn await_release(&mut self, release: Instant, stop: &StopSignal) -> Result<bool, JobError> {
-        if self.kernel.is_some() { self.await_in_kernel(release) } else { Ok(stop.suspend_until(release)) }
+    fn await_release(&mut self, release: Instant, deadline: Instant, stop: &StopSignal) -> Result<bool, JobError> {
+        if self.kernel.is_some() { self.await_in_kernel(release, deadline) } else { Ok(stop.suspend_until(release)) }
     }
 
     fn execute(&mut self, job: Job<'_>) -> Result<(), Cut> {

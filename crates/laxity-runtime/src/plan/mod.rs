@@ -13,15 +13,15 @@ mod task;
 
 use laxity_graph::Spec;
 use laxity_model::{
-    EngineOrder, GpuArbitration, Instant, InterruptHandling, Nanos, OverheadCosts, PriorityRule, ResourceProtocol,
-    Scheduler, Scope, Step, Task, TaskId, ThreadPriority, Workload,
+    Arrival, EngineOrder, GpuArbitration, Instant, InterruptHandling, Nanos, OverheadCosts, PriorityRule,
+    ResourceProtocol, Scheduler, Scope, Step, Task, TaskId, ThreadPriority, Workload,
 };
 use laxity_plan::draws::TaskDraws;
 use laxity_plan::{GraphPlan, Op, ReleasePattern};
 use laxity_policy::graph::{LatestEdge, Releasing};
 use laxity_policy::lock;
 use laxity_sched::{Config as SystemConfig, Parameters, Rule};
-use laxity_scx::TaskRequest;
+use laxity_scx::{Releases, TaskRequest};
 use laxity_sys::scheduling;
 use laxity_trace::{LockInfo, LockKind, Origin, TaskInfo, TraceHeader};
 
@@ -385,6 +385,11 @@ fn request(task: &Task, info: &TaskInfo) -> TaskRequest {
         priority: info.rank.into(),
         cluster: Some(info.cluster),
         release: None,
+        releases: if task.arrival == Arrival::Periodic && task.jitter.is_zero() {
+            Releases::Periodic
+        } else {
+            Releases::Told { due: None }
+        },
     }
 }
 

@@ -113,6 +113,10 @@ pub struct Start {
     pub deadline: u64,
     /// Of the first job, in ns on the monotonic clock.
     pub release: u64,
+    /// Whether the thread says when its jobs are released.
+    pub is_told: bool,
+    /// When the first job is due, if it is; 0: as all are.
+    pub due: u64,
     /// Under fixed priorities; the smaller first.
     pub level: u64,
     /// Of each job, in ns of CPU time; 0: none.
@@ -243,8 +247,9 @@ impl Kernel {
     /// # Errors
     /// If the kernel does not call its program.
     pub fn begin(&self, start: &Start) -> Result<bool, LoadError> {
-        let mut argument = words(&[start.thread, start.number, start.page, start.entry, start.cluster, 0]);
-        for number in [start.period, start.deadline, start.release, start.level, start.budget] {
+        let mut argument =
+            words(&[start.thread, start.number, start.page, start.entry, start.cluster, start.is_told.into()]);
+        for number in [start.period, start.deadline, start.release, start.due, start.level, start.budget] {
             argument.extend(number.to_ne_bytes());
         }
         Ok(self.call("laxity_begin", &argument)? == 0)

@@ -7,12 +7,13 @@ use laxity_model::{Instant, Nanos, PriorityRule};
 use laxity_sys::clock::now;
 use laxity_sys::cpu_mask::CpuMask;
 use laxity_sys::scheduling::Attributes;
+use laxity_trace::TaskKind;
 use libbpf_rs::MapHandle;
 
 use super::borrowed::{Borrowed, KernelThread};
 use super::object::{Kernel, Start};
 use crate::layout::{ENTRIES, JobCounters};
-use crate::protocol::{Begin, InterruptRequest, InterruptStatus, NAME_MAX, TaskRequest, TaskStatus};
+use crate::protocol::{Begin, InterruptRequest, InterruptStatus, NAME_MAX, Releases, TaskRequest, TaskStatus};
 use crate::settings::Share;
 use crate::trace::RecordedTask;
 
@@ -111,6 +112,11 @@ impl Tasks {
             period: begin.task.period.0,
             deadline: begin.task.deadline.0,
             release: release.0,
+            is_told: begin.task.releases != Releases::Periodic,
+            due: match begin.task.releases {
+                Releases::Told { due } => due.map_or(0, |due| due.0),
+                Releases::Periodic | Releases::Events => 0,
+            },
             level: self.level(&begin),
             budget: begin.task.budget.map_or(0, |budget| budget.0),
         };
@@ -161,14 +167,10 @@ impl Tasks {
         }
         let Share { budget, period } = request.server;
         let task = TaskRequest {
-            name: thread.name.clone(),
-            period,
-            deadline: period,
-            wcet: budget,
             budget: Some(budget),
             priority: request.priority,
             cluster: Some(cluster),
-            release: None,
+            ..TaskRequest::periodic(&thread.name, period, budget)
         };
         let begin = Begin { thread: thread.number, task };
         self.check(&begin)?;
@@ -184,6 +186,8 @@ impl Tasks {
             period: period.0,
             deadline: period.0,
             release: 0,
+            is_told: false,
+            due: 0,
             level: self.level(&begin),
             budget: budget.0,
         };
@@ -420,7 +424,12 @@ impl Tasks {
                 wcet: begin.task.wcet,
                 cluster: *cluster,
                 level: self.level(begin),
-                is_interrupt: own.is_some(),
+                kind: match (own, begin.task.releases) {
+                    (Some(_), _) => TaskKind::Thread,
+                    (None, Releases::Events) => TaskKind::Event,
+                    (None, Releases::Periodic | Releases::Told { .. }) => TaskKind::Task,
+                },
+                has_budget: begin.task.budget.is_some(),
             }
         };
         self.numbers.iter().map(task).collect()

@@ -135,7 +135,10 @@ impl<'a> LegalityCheck<'a> {
         let arrival = Instant(deadline.0.saturating_sub(info.deadline.0));
         let is_live_node = self.header.origin == Origin::Live && matches!(info.kind, TaskKind::Node { .. });
         let early = is_live_node
-            || matches!(info.kind, TaskKind::Thread | TaskKind::Callback | TaskKind::Node { source: false, .. });
+            || matches!(
+                info.kind,
+                TaskKind::Thread | TaskKind::Callback | TaskKind::Event | TaskKind::Node { source: false, .. }
+            );
         if at < arrival && !early {
             self.found(None, Some(job), Problem::ReleasedBeforeArrival { arrival });
         }

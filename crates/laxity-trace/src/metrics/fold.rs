@@ -46,7 +46,7 @@ impl Metrics {
         let (mut total, mut of_threads) = (JobFold::default(), JobFold::default());
         for (fold, kind) in jobs.iter().zip(&self.kinds) {
             match kind {
-                TaskKind::Task | TaskKind::Node { .. } => total.merge(fold),
+                TaskKind::Task | TaskKind::Event | TaskKind::Node { .. } => total.merge(fold),
                 TaskKind::Thread => of_threads.merge(fold),
                 TaskKind::Callback | TaskKind::BestEffort => {}
             }

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Jobs that are not released once a period. Part of scheduler.bpf.c.
+ *
+ * Policy: the thread of such a task says in its page, before its job is complete, when the next one is released and due; or that
+ * an event releases it: a wake-up of the thread, from whatever it waits for. Events may come in bursts; a job that one
+ * releases is due a period after the last one at the earliest, so that others see a sporadic task (the virtual releases of
+ * rate-based execution: Jeffay & Goddard, RTSS 1999; cited from memory). It may execute at once.
+ * Guarantee: releases of a task never go back.
+ */
+#ifndef LAXITY_ARRIVALS_H
+#define LAXITY_ARRIVALS_H
+
+#include "budgets.h"
+#include "tasks.h"
+
+/* What laxity_entry.is_complete says where the job is complete once its thread sleeps. */
+#define COMPLETE_ASLEEP 2
+
+/* When the job of a task that is released now is due. `entry` is where its thread says so; 0: nowhere. */
+LAXITY_INLINE u64 due_of(struct laxity_entry *entry, struct laxity_job *job)
+{
+	u64 due = job->release + job->deadline;
+
+	/* One with a budget ranks by the deadline of that. */
+	if (!job->is_told || !entry || job->server.budget)
+		return due;
+	if (entry->next)
+		return entry->due ? entry->due : due;
+	return due < job->due + job->period ? job->due + job->period : due;
+}
+
+/* A job is complete, and its task waits for the next release, or for an event if its thread `sleeps`; else that is there. */
+LAXITY_INLINE void await_next(struct laxity_entry *entry, struct laxity_job *job, u64 sleeps)
+{
+	u64 next = job->release + job->period;
+
+	if (job->is_told && entry) {
+		next = entry->next;
+		if (!next && sleeps) {
+			job->waits = WAITS_EVENT;
+			return;
+		}
+		if (!next)
+			next = bpf_ktime_get_ns();
+		next = next > job->release ? next : job->release;
+	}
+	job->release = next;
+	job->waits = WAITS_RELEASE;
+}
+
+/* The thread of a task that waited for an event wakes. Its job is to be released. */
+LAXITY_INLINE void arrive(struct laxity_job *job)
+{
+	job->release = bpf_ktime_get_ns();
+	job->waits = WAITS_RELEASE;
+}
+
+#endif
