@@ -1,4 +1,4 @@
-"""Jobs at events, and at times that threads say, under the scheduler in the lab's kernel: a part of `make test-kernel-lab`."""
+"""Jobs at events, and when threads say, under the scheduler in the lab's kernel: a part of `make test-kernel-lab`."""
 
 import re
 
@@ -28,7 +28,8 @@ def test_jobs_are_released_at_events_and_when_threads_say(programs, tmp_path, sm
     """
     out = tmp_path / "out"
     said = lab(programs, out, script, smp=smp)
-    assert "loader 0" in said and "lost" not in said
+    assert "loader 0" in said
+    assert "lost" not in said
     found = said_of(said)
     assert found["source"]["jobs"] == found["radio"]["jobs"] == 25
     assert found["consumer"]["jobs"] == 4 * 25
