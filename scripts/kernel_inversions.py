@@ -9,8 +9,8 @@ Linux's own: what its network stack does for each datagram until it is in the so
     threaded   `threadirqs`: both in a thread with SCHED_FIFO 50
     klmirqd    `threadirqs`, and `laxity sched irq`: that thread has the priority of its owner's job
 
-The same tasks are scheduled by Laxity in the kernel each time. What executed is said by Linux's record, which job was
-ready, by the scheduler's trace.
+The same tasks are scheduled by Laxity in the kernel each time. Linux's record says which thread or handler executed,
+and the scheduler's trace which job was ready.
 """
 
 import dataclasses
@@ -75,6 +75,11 @@ threads() {{ echo irq/$(irq virtio$((2 * $1 + 1))-output.0)-,irq/$(irq virtio$((
 CARDS="{" ".join(f"0000:00:{slot:02x}.0" for slot in SLOTS)}"
 """
 
+INTERRUPT_ALL = """
+for number in 0 1 2 3; do arping -c 1 -w 1 -I eth$number 10.0.9.9 > /dev/null; done
+grep virtio /proc/interrupts
+"""
+
 
 def machine(handling: str) -> kernel_lab.Machine:
     """A machine with two devices."""
@@ -136,6 +141,8 @@ def script(handling: str, seeds: Iterable[int], span_ms: int, policy: str = "P-R
     """What the lab does: each task set, one after the other."""
     lines = [kernel_records.RECORD, NETWORK, f"start --policy {policy} --trace /out/trace.lxt"]
     if handling == "klmirqd":
+        # When a card is up, Linux binds the thread to a CPU at its first interrupt, also after `sched irq`.
+        lines += [INTERRUPT_ALL] * (policy == "G-RM")
         lines.append("laxity sched irq $CARDS || exit 23")
     for seed in seeds:
         tasks = task_set(seed)

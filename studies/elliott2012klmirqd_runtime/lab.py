@@ -2,8 +2,8 @@
 
     python -m studies.elliott2012klmirqd_runtime.lab FOLDER    measures anew (`make study-klmirqd-lab`), in some minutes
 
-FOLDER has laxity, laxity-scheduler and examples of laxity-scx. What is measured, and how, is in
-scripts/kernel_inversions.py; with one CPU it is the same in each run. The numbers are kept in data/.
+FOLDER has laxity, laxity-scheduler and examples of laxity-scx. scripts/kernel_inversions.py has the tasks, and finds
+the inversions. The numbers are kept in data/.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def tables(results: RuntimeResults) -> list[Table]:
         ])  # fmt: skip
     runs = one["klmirqd"]
     text = (
-        f"Linux {results.lab.linux} in {MACHINE}; one CPU, so that times are the same in each run. Random task sets of "
+        f"Linux {results.lab.linux} in {MACHINE}; one CPU. Random task sets of "
         f"eight tasks with periods of 15 to 60 ms, {runs.seconds:.0f} s together, scheduled by Laxity in the kernel "
         "under P-RM; two tasks of a set use network cards, with Linux's network stack as bottom half, "
         f"{runs.interrupts:,} interrupts. An inversion: of the ready jobs and bottom halves the most urgent one does "
