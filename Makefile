@@ -256,7 +256,7 @@ study-klmirqd-lab: $(STAMPS)/venv
 	@python3 scripts/kernel_lab.py install
 	@cargo build --release --quiet -p laxity-cli
 	@scripts/scheduler.sh release --example kernel-network
-	@$(PYTHON) -m studies.elliott2012klmirqd_runtime.lab target/release
+	@$(PYTHON) -m studies.elliott2012klmirqd_runtime.measure target/release
 
 # Nothing else should run meanwhile. Resumable; FOR=10s for a shorter one.
 FOR ?= 400s

@@ -1,17 +1,11 @@
 """What the kernel lab showed of section V: Laxity's scheduler in Linux, interrupts of devices, an emulated machine.
 
-    python -m studies.elliott2012klmirqd_runtime.lab FOLDER    measures anew (`make study-klmirqd-lab`), in some minutes
-
-FOLDER has laxity, laxity-scheduler and examples of laxity-scx. scripts/kernel_inversions.py has the tasks, and finds
-the inversions. The numbers are kept in data/.
+The numbers are kept in data/; measure.py writes them.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
-import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,16 +16,8 @@ import numpy as np
 from studies.common.claims import csv_text
 from studies.common.results import Array
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
 DATA = Path(__file__).parent / "data"
 INVERSIONS, RUNS = "lab_inversions.csv", "lab_runs.csv"
-
-SETS = (1, 2, 3, 4, 5)
-"""Seeds of the task sets that one CPU has."""
-
-SPAN_MS = 2_000
-TWO_CPU_SETS, TWO_CPU_SPAN_MS = (1, 2), 1_000
-"""With two CPUs only whether a bottom half executes beside its owner is meant."""
 
 HANDLINGS = ("ordinary", "threaded", "klmirqd")
 KINDS = ("waiting_bottom_half", "overtaken")
@@ -136,39 +122,3 @@ def tabulated(measured: Iterable[tuple[int, int, str, dict[int, Any]]], linux: s
             for one in found.inversions:
                 inversions.append([*head, one.task, str(one.since_ns), one.kind, str(one.length_ns)])
     return {INVERSIONS: csv_text(inversions), RUNS: csv_text(runs)}
-
-
-def main() -> int:
-    """Measures, and writes what the repository keeps."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--out", type=Path, default=DATA)
-    args = parser.parse_args()
-    sys.path.insert(0, str(SCRIPTS))
-    import kernel_inversions  # noqa: PLC0415 (found once its folder is on the path)
-    import kernel_lab  # noqa: PLC0415
-
-    scheduler = args.folder / "laxity-scheduler"
-    programs = [args.folder / "laxity", scheduler, scheduler.with_suffix(".bpf.o")]
-    programs.append(args.folder / "examples" / "kernel-network")
-    measured = []
-    try:
-        linux = kernel_lab.fetch_kernel().parent.name.removeprefix("linux-image-")
-        for cpus, sets, span_ms in ((1, SETS, SPAN_MS), (2, TWO_CPU_SETS, TWO_CPU_SPAN_MS)):
-            for handling in HANDLINGS:
-                print(f"{cpus} CPUs, {handling}", flush=True)
-                with tempfile.TemporaryDirectory() as out:
-                    found = kernel_inversions.run(handling, list(sets), programs, Path(out), span_ms=span_ms, smp=cpus)
-                measured.append((cpus, span_ms, handling, found))
-    except (kernel_lab.MissingError, kernel_lab.FailedError) as reason:
-        print(f"the kernel lab: {reason}", file=sys.stderr)
-        return 1
-    args.out.mkdir(parents=True, exist_ok=True)
-    for name, text in tabulated(measured, linux).items():
-        (args.out / name).write_text(text)
-        print(args.out / name)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -2,11 +2,15 @@
 
 import dataclasses
 import math
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from studies.common.claims import UndecidableError
 from studies.common.results import NotRunError
+from studies.elliott2012klmirqd_runtime import measure
 from studies.elliott2012klmirqd_runtime.lab import DATA, HANDLINGS, Lab, tabulated
 from studies.elliott2012klmirqd_runtime.lab_view import LAB_CLAIMS, facts, tables
 
@@ -116,3 +120,33 @@ def test_what_the_repository_keeps_is_of_the_same_work_under_each_handling():
     (table,) = tables(Results(lab))
     assert len(table.rows) == len(HANDLINGS)
     assert all(len(row) == len(table.header) for row in table.rows)
+
+
+class LackingError(Exception):
+    """As kernel_lab's."""
+
+
+def test_each_handling_is_measured_and_a_machine_without_a_lab_is_told(tmp_path, monkeypatch, capsys):
+    def run(handling, seeds, programs, _out, *, span_ms, smp):
+        asked.append((handling, smp, span_ms))
+        assert [program.name for program in programs][-1] == "kernel-network"
+        return {seed: Measured(GOOD[handling]) for seed in seeds}
+
+    def fetch():
+        if not asked_for_kernels:
+            raise LackingError("no kernel")
+        return Path("kernel/linux-image-6.18/vmlinuz")
+
+    asked, asked_for_kernels = [], []
+    lab = SimpleNamespace(fetch_kernel=fetch, MissingError=LackingError, FailedError=LackingError)
+    monkeypatch.setitem(sys.modules, "kernel_lab", lab)
+    monkeypatch.setitem(sys.modules, "kernel_inversions", SimpleNamespace(run=run))
+    monkeypatch.setattr(sys, "argv", ["measure", str(tmp_path), "--out", str(tmp_path / "out")])
+    assert measure.main() == 1
+    assert "no kernel" in capsys.readouterr().err
+    asked_for_kernels.append(1)
+    assert measure.main() == 0
+    assert asked == [(handling, cpus, ms) for cpus, ms in ((1, 2_000), (2, 1_000)) for handling in HANDLINGS]
+    found = Lab.read(tmp_path / "out")
+    assert found.linux == "6.18"
+    assert len(found.one["klmirqd"].lengths_us) == len(measure.SETS) * len(GOOD["klmirqd"])
