@@ -83,6 +83,26 @@ def test_a_thread_overtakes_the_more_urgent_job_and_waits_behind_the_other(runs,
     assert found.top_halves_ns == (130 if runs == "urgent" else 0)
 
 
+def test_an_interrupt_while_its_thread_has_work_leaves_none_behind():
+    thread = "irq/28-virtio1"
+    records = [switch(0, "swapper/0", STAYS, "lowly"), *top_half(100, 200, 2)]
+    records += [(230, 0, "sched_wakeup", {"comm": thread}), switch(260, "lowly", STAYS, thread)]
+    # It need not be woken.
+    records += [*top_half(300, 310, 2), switch(400, thread, SLEEPS, "lowly"), switch(900, "lowly", SLEEPS, "swapper/0")]
+    records += [switch(950, "swapper/0", STAYS, "other"), switch(990, "other", SLEEPS, "swapper/0")]
+    found = watched(records, [(0, "release", "lowly")])
+    assert found.inversions == [Inversion("owner", 230, 30, "waiting_bottom_half")]
+    assert found.interrupts == 2
+
+
+def test_what_runs_on_another_cpu_is_not_inverted():
+    records = [switch(0, "swapper/0", STAYS, "lowly"), switch(10, "swapper/1", STAYS, "owner", cpu=1)]
+    records += [*top_half(100, 200, 1), *softirq(250, 280, 290), switch(500, "lowly", SLEEPS, "swapper/0")]
+    found = watched(records, [(0, "release", "lowly"), (0, "release", "owner")], cpus=2)
+    assert found.inversions == []
+    assert found.co_scheduled_ns == 30
+
+
 def test_a_job_that_waits_for_another_job_is_not_inverted_by_interrupts():
     records = [switch(0, "swapper/0", STAYS, "lowly"), switch(500, "lowly", SLEEPS, "swapper/0")]
     found = watched(records, [(0, "release", "lowly"), (100, "release", "urgent")])
