@@ -24,6 +24,7 @@
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
 #   make study-klmirqd-runtime   the published run-time study of GPU interrupt handling, simulated; a few minutes
+#   make study-klmirqd-lab   what that study has of the kernel lab: inversions by interrupts in a real kernel; some minutes
 #   make study-vision   seventeen video stabilizers: 400 s live under each configuration, and simulated; four hours
 #   make study-vision-virtual   of these only the runs in which this machine stands for the paper's six CPUs; FOR=20s for
 #                       a quarter of an hour, in which nothing else should run
@@ -68,7 +69,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
 .PHONY: help doctor demo test test-rust test-python test-proven check fuzz scheduler test-kernel test-kernel-lab test-kill test-races bench-analysis bench-bandwidth \
-        bench-gpu bench-graph bench-interpose bench-kernel bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision study-vision-virtual release capi vision \
+        bench-gpu bench-graph bench-interpose bench-kernel bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-klmirqd-lab study-vision study-vision-virtual release capi vision \
         test-cuda test-gpu bench-gpu-real test-vision test-vision-short fusion requirements clean venv opencl opencv demo-vision
 
 help:
@@ -217,7 +218,7 @@ scheduler: $(STAMPS)/tools
 # The kernel comes from the distribution, into target/kernel-lab; the machine is emulated, and needs nothing of this one's.
 test-kernel-lab: venv
 	@python3 scripts/kernel_lab.py install
-	$(PYTEST) tests/python/test_kernel_lab.py tests/python/kernel_lab_{runs,workloads,interrupts,realizations,events}.py
+	$(PYTEST) tests/python/test_kernel_lab.py tests/python/kernel_lab_{runs,workloads,interrupts,inversions,realizations,events}.py
 
 test-proven: $(STAMPS)/venv-dev
 	cargo build --release --quiet -p laxity-cli
@@ -250,6 +251,13 @@ study-gedf: STUDY := brandenburg2009gedf
 study-klmirqd: STUDY := elliott2012klmirqd
 study-klmirqd-runtime: STUDY := elliott2012klmirqd_runtime
 
+# What its page has of the kernel lab: some minutes. A page of a full run that is published afterwards has it.
+study-klmirqd-lab: $(STAMPS)/venv
+	@python3 scripts/kernel_lab.py install
+	@cargo build --release --quiet -p laxity-cli
+	@scripts/scheduler.sh release --example kernel-network
+	@$(PYTHON) -m studies.elliott2012klmirqd_runtime.measure target/release
+
 # Nothing else should run meanwhile. Resumable; FOR=10s for a shorter one.
 FOR ?= 400s
 study-vision: KINDS := --live --virtual
@@ -281,7 +289,7 @@ bench-sched: $(STAMPS)/tools
 bench-kernel: $(STAMPS)/tools
 	@python3 scripts/kernel_lab.py install
 	@cargo build --release --quiet -p laxity-cli
-	@scripts/scheduler.sh release --example kernel-tasks --example kernel-releases
+	@scripts/scheduler.sh release --example kernel-tasks --example kernel-releases --example kernel-device
 	@mkdir -p $(OUT)/bench && python3 benches/kernel.py target/release | tee $(OUT)/bench/kernel.txt
 
 bench-interpose: $(STAMPS)/tools opencl

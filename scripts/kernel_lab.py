@@ -309,6 +309,19 @@ def _run_quietly(*command: str | Path) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+# What a script begins with that loads Laxity's scheduler: `start`, with options of `laxity sched start`.
+START = """
+start() {
+    touch /tmp/loader
+    laxity sched start "$@" > /tmp/loader 2>&1 & loader=$!
+    until grep -q scheduling /tmp/loader; do
+        kill -0 $loader || { cat /tmp/loader; exit 9; }
+        sleep 0.5
+    done
+}
+"""
+
+
 # --- a run ---------------------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from studies.common.claims import Claim, Finding, graded, partly, yes
 from studies.common.results import NotRunError
+from studies.elliott2012klmirqd_runtime.lab_view import LAB_CLAIMS
 from studies.elliott2012klmirqd_runtime.results import KINDS, RuntimeResults
 
 TITLE = (
@@ -371,6 +372,7 @@ CLAIMS = (
     Claim("co-scheduling", "Section V",
           "Under PAI bottom half and owner are co-scheduled, resulting in an inversion; klmirqd never co-schedules "
           "them.", _co_scheduling),
+    *LAB_CLAIMS,
     Claim("table2-crm-misses", "Table II (d) to (f)",
           "Under LITMUS C-RM, CPU-only tasks miss 10.0, 10.0 and 9.9 %, GPU-using tasks 0 %.", _litmus_misses),
     Claim("table2-responses", "Table II (d) to (h)",

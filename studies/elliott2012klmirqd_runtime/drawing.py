@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from studies.common.style import BLUE, GREEN, VERMILION, Canvas, figure, note, save, settings
+from studies.elliott2012klmirqd_runtime import lab_view
 from studies.elliott2012klmirqd_runtime.claims import INVERSIONS_SECONDS, PERCENTILES, TABLE_2, TOTALS, first_figures
 from studies.elliott2012klmirqd_runtime.plan import SHOWN
 from studies.elliott2012klmirqd_runtime.results import KINDS, RuntimeResults
@@ -40,6 +41,9 @@ def draw_all(canvas: Canvas[RuntimeResults], *, every: bool) -> Iterator[tuple[s
             yield "Figures 3 and 4", text, _shown(canvas, "", "figures-003-004", text)
             text = f"utilization 11.2 if jobs poll and raise six interrupts ({POLLING})"
             yield "Figures 3 and 4, polling", text, _shown(canvas, POLLING, "figures-003-004-poll", text)
+        if results.lab is not None:
+            text = "priority inversions in the kernel of an emulated machine: how long they are, and how long together"
+            yield "Figures 3 and 4, measured in the lab", text, lab_view.draw(canvas, results.lab)
         yield "Table II", "response times and missed deadlines, ours beside the paper's", _table2(canvas)
         text = "distribution of inversion lengths at all utilizations"
         yield "Figures 13 to 53", text, _sheet(canvas, "figures-013-053", text, cumulative=False)

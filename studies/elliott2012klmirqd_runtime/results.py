@@ -14,6 +14,8 @@ from laxity._native import RuntimeStudy
 
 from studies.common.claims import csv_text
 from studies.common.results import Array, NotRunError
+from studies.elliott2012klmirqd_runtime import lab_view
+from studies.elliott2012klmirqd_runtime.lab import Lab
 from studies.elliott2012klmirqd_runtime.plan import SHOWN
 
 CAUSES = ("waiting_bottom_half", "blocked_stack", "overtaken", "co_scheduled")
@@ -89,11 +91,13 @@ class RuntimeResults:
 
     Attributes:
         run: what was run: study, options, variants, points, repetitions, seconds, version.
+        lab: what was measured in the kernel lab, which is kept beside the code; None: nothing is there.
     """
 
     def __init__(self, path: Path) -> None:
         table = pq.read_table(path)
         self.run: dict[str, Any] = json.loads(table.schema.metadata[b"laxity.study"])
+        self.lab = Lab.read()
         self.points: tuple[int, ...] = tuple(self.run["points"])
         study = RuntimeStudy(self.run["options"])
         self.handlings, self.systems, self._full = study.handlings, study.systems, study
@@ -168,6 +172,7 @@ class RuntimeResults:
             ("Options", run["options"]),
             ("Simulated", size),
             ("Versions", f"laxity {run['laxity']}, generator {run['generator']}"),
+            *lab_view.facts(self),
         ]
 
     def published(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from studies.common.claims import Table
+from studies.elliott2012klmirqd_runtime import lab_view
 from studies.elliott2012klmirqd_runtime.claims import PERCENTILES, TABLE_2, TOTALS, judged_percentile
 from studies.elliott2012klmirqd_runtime.plan import INVERSION_VARIANTS, RESPONSE_VARIANTS, SHOWN
 from studies.elliott2012klmirqd_runtime.results import KINDS, RuntimeResults
@@ -13,7 +14,7 @@ def tables(results: RuntimeResults) -> list[Table]:
     made = [_table_2(results)]
     if SHOWN in results.points:
         made.append(_inversion_variants(results))
-    return [*made, _response_variants(results)]
+    return [*lab_view.tables(results), *made, _response_variants(results)]
 
 
 def _table_2(results: RuntimeResults) -> Table:

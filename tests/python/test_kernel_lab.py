@@ -41,7 +41,7 @@ def programs() -> list[Path]:
     lacking = kernel_lab.missing_tools()
     if lacking:
         pytest.skip(f"no kernel lab: {kernel_lab.not_installed(lacking)}")
-    examples = ["kernel-tasks", "kernel-device", "kernel-events"]
+    examples = ["kernel-tasks", "kernel-device", "kernel-network", "kernel-events"]
     build = ["scripts/scheduler.sh", "dev", *(word for example in examples for word in ["--example", example])]
     as_it_is = {**os.environ, "LAXITY_INSTALL": "no"}
     done = subprocess.run(build, cwd=ROOT, env=as_it_is, capture_output=True, text=True, check=False)

@@ -58,8 +58,7 @@ impl Membership {
     /// # Errors
     /// [`ClientError::Refused`] with the scheduler's reason.
     pub fn prepare(&self) -> Result<(), ClientError> {
-        let mut page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.ask(&Request::Prepare, &mut page)? {
+        match self.ask_alone(&Request::Prepare)? {
             Answer::Prepared => Ok(()),
             _ => Err(ClientError::Refused("an answer to another question".to_owned())),
         }
@@ -114,7 +113,7 @@ impl Membership {
     /// # Errors
     /// [`ClientError::Refused`] with the scheduler's reason.
     pub fn handle(&self, request: &InterruptRequest) -> Result<InterruptThread, ClientError> {
-        match self.ask(&Request::Handle(request.clone()), &mut None)? {
+        match self.ask_alone(&Request::Handle(request.clone()))? {
             Answer::Handles(status) => Ok(InterruptThread::of(&status)),
             _ => Err(ClientError::Refused("an answer to another question".to_owned())),
         }
@@ -136,7 +135,7 @@ impl Membership {
     /// # Errors
     /// If it ends meanwhile.
     pub fn status(&self) -> Result<Status, ClientError> {
-        match self.ask(&Request::Status, &mut None)? {
+        match self.ask_alone(&Request::Status)? {
             Answer::Status(status) => Ok(status),
             _ => Err(ClientError::Refused("an answer to another question".to_owned())),
         }
@@ -147,10 +146,16 @@ impl Membership {
     /// # Errors
     /// If it ended before it could answer.
     pub fn stop(&self) -> Result<(), ClientError> {
-        self.ask(&Request::Stop, &mut None)?;
+        self.ask_alone(&Request::Stop)?;
         // The loader closes the connection by ending.
         while self.connection.receive(&mut [0; 64]) != Received::End {}
         Ok(())
+    }
+
+    /// As [`Membership::ask`]. One thread asks at a time: another's answer would be taken for this one's.
+    fn ask_alone(&self, request: &Request) -> Result<Answer, ClientError> {
+        let mut page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ask(request, &mut page)
     }
 
     fn ask(&self, request: &Request, page: &mut Option<Arc<SharedPage>>) -> Result<Answer, ClientError> {
