@@ -11,12 +11,13 @@
 #define LAXITY_ALARM_H
 
 #include "budgets.h"
+#include "measure.h"
 #include "others.h"
 #include "tasks.h"
 
 struct alarm {
 	struct bpf_timer timer;
-	/* What it is set to, where that is looked at: under quanta. */
+	/* What it is set to, where that is looked at: under quanta, and where it is measured. */
 	u64 due;
 };
 
@@ -49,6 +50,7 @@ LAXITY_INLINE void release(u32 number, struct laxity_job *job)
 	if (__sync_val_compare_and_swap(&job->waits, WAITS_RELEASE, WAITS_NOT) != WAITS_RELEASE)
 		return;
 	job->released++;
+	count_release();
 	refill(number, job);
 	entry = entry_of(job);
 	/* Before its thread can have a CPU. */
@@ -190,7 +192,7 @@ LAXITY_INLINE int arm(struct alarm *alarm, u32 by)
 		next = release_due(bpf_ktime_get_ns(), by);
 		if (next >= set)
 			return 0;
-		if (setting.quantum)
+		if (setting.quantum || setting.is_measured)
 			alarm->due = next;
 		if (bpf_timer_start(&alarm->timer, next,
 				    by == ALARM ? BPF_F_TIMER_ABS : BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN))
@@ -202,13 +204,19 @@ LAXITY_INLINE int arm(struct alarm *alarm, u32 by)
 
 static int on_timer(void *map, u32 *key, struct alarm *alarm)
 {
+	u64 due = alarm->due, began = begin_handler();
+
 	arm(alarm, ALARM);
+	end_handler(SPAN_RELEASE, due, began);
 	return 0;
 }
 
 static int on_dedicated_timer(void *map, u32 *key, struct alarm *alarm)
 {
+	u64 due = alarm->due, began = begin_handler();
+
 	arm(alarm, ALARM_DEDICATED);
+	end_handler(SPAN_RELEASE, due, began);
 	return 0;
 }
 
