@@ -12,12 +12,13 @@
 
 #include "arrivals.h"
 #include "budgets.h"
+#include "measure.h"
 #include "others.h"
 #include "tasks.h"
 
 struct alarm {
 	struct bpf_timer timer;
-	/* What it is set to, where that is looked at: under quanta. */
+	/* What it is set to, where that is looked at: under quanta, and where it is measured. */
 	u64 due;
 };
 
@@ -50,6 +51,7 @@ LAXITY_INLINE void release(u32 number, struct laxity_job *job)
 	if (__sync_val_compare_and_swap(&job->waits, WAITS_RELEASE, WAITS_NOT) != WAITS_RELEASE)
 		return;
 	job->released++;
+	count_release();
 	entry = entry_of(job);
 	job->due = due_of(entry, job);
 	refill(number, job);
@@ -194,7 +196,7 @@ LAXITY_INLINE int arm(struct alarm *alarm, u32 by)
 		next = release_due(bpf_ktime_get_ns(), by);
 		if (next >= set)
 			return 0;
-		if (setting.quantum)
+		if (setting.quantum || setting.is_measured)
 			alarm->due = next;
 		if (bpf_timer_start(&alarm->timer, next,
 				    by == ALARM ? BPF_F_TIMER_ABS : BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN))
@@ -206,13 +208,19 @@ LAXITY_INLINE int arm(struct alarm *alarm, u32 by)
 
 static int on_timer(void *map, u32 *key, struct alarm *alarm)
 {
+	u64 due = alarm->due, began = begin_handler();
+
 	arm(alarm, ALARM);
+	end_handler(SPAN_RELEASE, due, began);
 	return 0;
 }
 
 static int on_dedicated_timer(void *map, u32 *key, struct alarm *alarm)
 {
+	u64 due = alarm->due, began = begin_handler();
+
 	arm(alarm, ALARM_DEDICATED);
+	end_handler(SPAN_RELEASE, due, began);
 	return 0;
 }
 

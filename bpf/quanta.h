@@ -124,9 +124,9 @@ LAXITY_GLOBAL int carry_out_tick(u32 cpu, u64 number)
 	return is_awaited;
 }
 
-static int on_tick(void *map, u32 *key, struct tick *tick)
+LAXITY_INLINE int handle_tick(u32 cpu, struct tick *tick)
 {
-	u32 cpu = *key & (LAXITY_CPUS - 1), cluster = setting.cluster_of[cpu];
+	u32 cluster = setting.cluster_of[cpu];
 	u64 now = bpf_ktime_get_ns(), number;
 	int is_awaited;
 
@@ -147,6 +147,15 @@ static int on_tick(void *map, u32 *key, struct tick *tick)
 			return 0;
 	}
 	set_tick(tick, quantum_begins(cpu, number + 1));
+	return 0;
+}
+
+static int on_tick(void *map, u32 *key, struct tick *tick)
+{
+	u64 due = tick->due, began = begin_handler();
+
+	handle_tick(*key & (LAXITY_CPUS - 1), tick);
+	end_handler(SPAN_TICK, due, began);
 	return 0;
 }
 

@@ -22,6 +22,7 @@
 #include "dump.h"
 #include "inherit.h"
 #include "interrupts.h"
+#include "measure.h"
 #include "others.h"
 #include "quanta.h"
 #include "sections.h"
@@ -63,7 +64,7 @@ LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct
 		happen(note, HAPPENS_SUSPEND, cpu, number, job);
 	}
 	if (!is_dedicated()) {
-		set_timer(job->pid);
+		rearm(job->pid, sleeps);
 		return;
 	}
 	/* A barrier: the dedicated CPU, which looks at the time of the release, sees what was written, or this sees that time. */
@@ -220,12 +221,12 @@ LAXITY_INLINE int give(s32 cpu, u64 now, struct task_struct *before, struct laxi
 	return 1;
 }
 
-SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *context)
+/* Which thread `cpu` has next, in place of `before`. Returns an enum laxity_decided. */
+LAXITY_INLINE u32 decide(s32 cpu, struct task_struct *before)
 {
-	s32 cpu = (s32)context[0];
-	struct task_struct *before = (struct task_struct *)context[1], *task;
+	struct task_struct *task;
 	u32 cluster = setting.cluster_of[cpu & (LAXITY_CPUS - 1)], local = setting.local_of[cpu & (LAXITY_CPUS - 1)];
-	u32 number = before ? number_of(before) : LAXITY_NONE, next, completed;
+	u32 number = before ? number_of(before) : LAXITY_NONE, next, completed, decided;
 	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
 	struct laxity_note note = {};
 	u64 now = bpf_ktime_get_ns(), later, owes = owed(cpu, now, &later);
@@ -252,7 +253,7 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 		}
 	}
 	if (owes && !(job && job->kept_since) && give(cpu, now, before, job, owes))
-		return 0;
+		return job ? DECIDED : DECIDED_ELSE;
 	next = cluster == LAXITY_NONE ? LAXITY_NONE : laxity_to_run(cluster, local);
 	if (before && next != LAXITY_NONE && next == number && before->scx.flags & IS_QUEUED && job) {
 		/* It goes on, perhaps with its next job. */
@@ -261,8 +262,9 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 		before->scx.slice = job->kept_since ? SECTION_MAX : SLICE_ENDLESS;
 		if (job->server.budget)
 			set_timer(before->pid);
-		return 0;
+		return DECIDED;
 	}
+	decided = job ? DECIDED : DECIDED_ELSE;
 	job = next == LAXITY_NONE ? 0 : job_of(next);
 	/* Where its thread is still on its way, laxity_enqueue kicks this CPU once it is there. */
 	if (job && happen(&note, HAPPENS_CLAIM, cpu, next, job) > 0) {
@@ -270,10 +272,21 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 		if (task) {
 			send(cpu, task, job);
 			bpf_task_release(task);
-			return 0;
+			return DECIDED_SWITCH;
 		}
 	}
 	scx_bpf_dsq_move_to_local(OTHERS);
+	return decided;
+}
+
+SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *context)
+{
+	s32 cpu = (s32)context[0];
+	u32 decided;
+
+	begin_decision(cpu);
+	decided = decide(cpu, (struct task_struct *)context[1]);
+	end_decision(cpu, decided);
 	return 0;
 }
 
@@ -286,6 +299,7 @@ SEC("struct_ops/laxity_running") int laxity_running(unsigned long long *context)
 	s32 cpu = scx_bpf_task_cpu(task);
 
 	if (!job) {
+		end_switch(cpu, 0);
 		begin_other(cpu);
 		return 0;
 	}
@@ -302,6 +316,7 @@ SEC("struct_ops/laxity_running") int laxity_running(unsigned long long *context)
 	/* Its link moved while it was on its way: this CPU has another job, or none. */
 	if (note.state != LAXITY_INACTIVE && note.linked_to != note.cpu && !job->strays)
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	end_switch(cpu, job);
 	return 0;
 }
 

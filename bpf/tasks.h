@@ -100,7 +100,9 @@ struct laxity_entry {
 	/* Of the present job, on the monotonic clock. */
 	u64 release;
 	u64 deadline;
-	u64 spare[5];
+	/* Since when its thread has a CPU, on the monotonic clock, where that is measured. */
+	u64 runs_since;
+	u64 spare[4];
 };
 
 /* One page a process, which only that process and the scheduler can see. */
@@ -179,6 +181,9 @@ struct laxity_setting {
 	u32 is_staggered;
 	/* The CPU that releases all jobs and has none; LAXITY_NONE: there is none. */
 	u32 dedicated;
+	/* Whether it is written down how long the scheduler takes: see measure.h. */
+	u32 is_measured;
+	u32 unused;
 };
 
 /* What user space looks at while they run. */
@@ -191,6 +196,8 @@ struct laxity_state {
 	s32 ended;
 	char reason[64];
 	char message[256];
+	/* Intervals that did not fit into the buffer. */
+	u64 unmeasured;
 };
 
 /* What sched_ext found where it ended the scheduler because of an error: CPUs and the threads that could run. */
@@ -244,14 +251,20 @@ LAXITY_INLINE u32 place_of(u32 cluster, s32 cpu)
 	return setting.cluster_of[at] == cluster ? setting.local_of[at] : LAXITY_OUTSIDE | at;
 }
 
+/* As measure.h says. */
+LAXITY_GLOBAL int note_kick(u32 cpu);
+
 /* Interrupts the CPUs of `cluster` in `kicks`, a bit each. */
 LAXITY_GLOBAL int kick_all(u32 cluster, u64 kicks)
 {
 	u32 first = setting.first_of[cluster & (LAXITY_CLUSTERS - 1)], local;
 
 	for (local = 0; local < LAXITY_CPUS; local++)
-		if (kicks >> local & 1)
+		if (kicks >> local & 1) {
+			if (setting.is_measured)
+				note_kick(setting.cpu_at[(first + local) & (LAXITY_CPUS - 1)]);
 			scx_bpf_kick_cpu(setting.cpu_at[(first + local) & (LAXITY_CPUS - 1)], KICK_PREEMPT);
+		}
 	return 0;
 }
 

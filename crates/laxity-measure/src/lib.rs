@@ -13,6 +13,7 @@
 mod crew;
 mod derive;
 mod host;
+pub mod kernel;
 pub mod memory;
 mod options;
 mod probe;

@@ -82,6 +82,11 @@ impl Entry {
     pub fn deadline(self) -> usize {
         self.start + 80
     }
+
+    /// Since when its thread has a CPU, where that is measured.
+    pub fn runs_since(self) -> usize {
+        self.start + 88
+    }
 }
 
 /// Numbers of bytes, in the order in which they lie there.

@@ -7,11 +7,12 @@
 //! | [`Settings`], [`protocol`] | what its loader is told and asked |
 //! | [`probe`] | what a machine lacks for it |
 //! | [`native`] | the policy core, which is C for the kernel (`bpf/`), compiled for user space: tests drive it beside laxity-policy |
-//! | [`layout`], [`notes`], [`trace`] | what the kernel writes down, as a trace |
+//! | [`layout`], [`notes`], [`intervals`], [`trace`] | what the kernel writes down, as a trace |
 //! | `kernel` | the loader, with the feature `kernel`: it needs libbpf, hence libelf and zlib |
 
 mod client;
 mod details;
+pub mod intervals;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 pub mod layout;

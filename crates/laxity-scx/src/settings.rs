@@ -26,6 +26,9 @@ pub struct Settings {
     /// What other threads have of each CPU at least; `None`: what jobs leave.
     #[serde(default)]
     pub others: Option<Share>,
+    /// Whether it measures how long it takes itself: into the trace, or else what the program that loads it prints last.
+    #[serde(default)]
+    pub overheads: bool,
 }
 
 /// A share of a CPU's time.

@@ -91,6 +91,15 @@ impl Task {
         !self.is_by_linux && self.page.u32(IS_ALIVE).load(Ordering::Acquire) != 0
     }
 
+    /// Since when this thread has its CPU, as the kernel's side saw it just before Linux switched to it; `None`: the scheduler
+    /// does not measure ([`Settings::overheads`](crate::Settings::overheads)).
+    pub fn runs_since(&self) -> Option<Instant> {
+        match self.page.u64(self.entry.runs_since()).load(Ordering::Relaxed) {
+            0 => None,
+            at => Some(Instant(at)),
+        }
+    }
+
     /// The present job is complete: suspends this thread until the next one is released and has a CPU.
     pub fn next_job(&mut self) -> Job {
         let sleep = |until| {

@@ -4,7 +4,15 @@ use laxity_model::Nanos;
 use laxity_scx::{Placement, Settings, SettingsError, Share};
 
 fn settings(policy: &str, cpus: &[usize], cluster_size: Option<usize>) -> Settings {
-    Settings { policy: policy.to_owned(), cpus: cpus.to_vec(), cluster_size, trace: None, object: None, others: None }
+    Settings {
+        policy: policy.to_owned(),
+        cpus: cpus.to_vec(),
+        cluster_size,
+        trace: None,
+        object: None,
+        others: None,
+        overheads: false,
+    }
 }
 
 fn clusters(policy: &str, cpus: &[usize], size: Option<usize>) -> Result<Vec<Vec<usize>>, SettingsError> {

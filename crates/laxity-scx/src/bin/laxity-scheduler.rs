@@ -35,6 +35,17 @@ fn restore() -> Result<(), String> {
     restorer::restore(std::io::stdin().lock())
 }
 
+/// Has the end of standard input be a request to end: the program that measures holds its other end, and takes it along however
+/// it ends.
+fn end_with_input(is_requested: &Arc<AtomicBool>) {
+    let request = Arc::clone(is_requested);
+    std::thread::spawn(move || {
+        // An error is an end, too.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        request.store(true, Ordering::Relaxed);
+    });
+}
+
 fn describe(kernel: Option<String>) -> Result<(), String> {
     let kernel = kernel.unwrap_or_else(|| KERNEL_TYPES.to_owned());
     let found = functions(&beside(None)?, Path::new(&kernel))?;
@@ -64,6 +75,9 @@ fn run(settings: Option<String>) -> Result<(), String> {
     let is_requested = Arc::new(AtomicBool::new(false));
     let request = Arc::clone(&is_requested);
     ctrlc::set_handler(move || request.store(true, Ordering::Relaxed)).map_err(|error| error.to_string())?;
+    if settings.overheads && settings.trace.is_none() {
+        end_with_input(&is_requested);
+    }
     let cpus = settings.cpus.clone();
     let server = Server::start(settings, &object).map_err(|error| error.to_string())?;
     println!("scheduling by {} on CPUs {cpus:?}; Ctrl-C or `laxity sched stop` ends it", server.scheduler());
@@ -74,7 +88,7 @@ fn run(settings: Option<String>) -> Result<(), String> {
         }
         error.to_string()
     });
-    let Outcome { tasks, completed, late, lost } = outcome?;
+    let Outcome { tasks, completed, late, lost, measured, unmeasured } = outcome?;
     println!("ended: {tasks} tasks, {completed} jobs, {late} of them late; Linux schedules all threads");
     match lost {
         Some((0, 1..)) => println!("the trace ends before the rest: jobs were pending when their tasks ended"),
@@ -82,6 +96,13 @@ fn run(settings: Option<String>) -> Result<(), String> {
             println!("the trace is cut off: {lost} records were lost, and {left_out} came after a lost one");
         }
         _ => {}
+    }
+    if unmeasured > 0 {
+        println!("{unmeasured} times that the scheduler took were lost");
+    }
+    if let Some(measured) = measured {
+        // One line, for the program that asked for it.
+        println!("{}", serde_json::to_string(&measured).expect("it is plain"));
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use libbpf_rs::{
     RingBufferBuilder, set_print,
 };
 
+use crate::intervals::Interval;
 use crate::layout::{Fields, JobCounters, PAGE};
 use crate::notes::Note;
 use crate::settings::{CPUS_MAX, Placement, Share};
@@ -93,6 +94,8 @@ pub struct Plan<'a> {
     pub is_traced: bool,
     /// What other threads have of each CPU at least.
     pub others: Option<Share>,
+    /// Whether it writes down how long it takes.
+    pub is_measured: bool,
 }
 
 /// A thread that becomes a task: `struct laxity_begin`.
@@ -134,13 +137,19 @@ pub struct Ended {
     pub dump: String,
 }
 
-/// The notes that were read.
-pub type Notes = Rc<RefCell<Vec<Note>>>;
+/// What the kernel's side wrote down.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// What happened.
+    pub notes: Vec<Note>,
+    /// How long the scheduler took.
+    pub intervals: Vec<Interval>,
+}
 
 /// The scheduler in the kernel. Dropping it ends the scheduler, and so does the process's end.
 pub struct Kernel {
     link: Option<Link>,
-    notes: Option<(RingBuffer<'static>, Notes)>,
+    written: Option<(RingBuffer<'static>, Rc<RefCell<Written>>)>,
     object: Object,
 }
 
@@ -172,7 +181,7 @@ impl Kernel {
                 value.copy_from_slice(&setting);
             } else if name == "jobs" {
                 size("a task", map.value_size() as usize, JobCounters::SIZE)?;
-            } else if name == "notes" && plan.is_traced {
+            } else if name == "notes" && (plan.is_traced || plan.is_measured) {
                 map.set_max_entries(NOTES_ROOM).map_err(refused("room for notes"))?;
             }
         }
@@ -181,7 +190,7 @@ impl Kernel {
             program.set_autoload(is_driven);
         }
         let object = open.load().map_err(refused("loading it"))?;
-        let mut kernel = Kernel { link: None, notes: None, object };
+        let mut kernel = Kernel { link: None, written: None, object };
         kernel.set_up(plan)?;
         let mut scheduler = kernel.map_mut("laxity")?;
         let link = scheduler.attach_struct_ops().map_err(refused("attaching it"))?;
@@ -205,19 +214,23 @@ impl Kernel {
         if plan.scheduler.invocation == Invocation::QuantumDriven {
             self.call(SETUP_QUANTA, &words(&[0]))?;
         }
-        if plan.is_traced {
-            let notes = Notes::default();
-            let sink = Rc::clone(&notes);
+        if plan.is_traced || plan.is_measured {
+            let written = Rc::<RefCell<Written>>::default();
+            let sink = Rc::clone(&written);
             let map = self.map("notes")?;
             let mut builder = RingBufferBuilder::new();
             let take = move |bytes: &[u8]| {
-                // A note that cannot be read leaves a gap in the order of its cluster, which the trace reports.
-                sink.borrow_mut().extend(Note::read(bytes));
+                let mut sink = sink.borrow_mut();
+                match bytes.len() {
+                    Interval::SIZE => sink.intervals.extend(Interval::read(bytes)),
+                    // A note that cannot be read leaves a gap in the order of its cluster, which the trace reports.
+                    _ => sink.notes.extend(Note::read(bytes)),
+                }
                 0
             };
             builder.add(&map, take).map_err(refused("reading notes"))?;
             let ring = builder.build().map_err(refused("reading notes"))?;
-            self.notes = Some((ring, notes));
+            self.written = Some((ring, written));
         }
         Ok(())
     }
@@ -336,6 +349,11 @@ impl Kernel {
         self.state().and_then(|state| Fields::of(&state).next_u64()).unwrap_or(0)
     }
 
+    /// Intervals that did not fit into their buffer.
+    pub fn unmeasured(&self) -> u64 {
+        self.state().and_then(|state| Fields::of(state.get(336..)?).next_u64()).unwrap_or(0)
+    }
+
     /// Why it ended; `None`: it schedules.
     pub fn ended(&self) -> Option<Ended> {
         let state = self.state()?;
@@ -348,22 +366,22 @@ impl Kernel {
             return None;
         }
         let dump = text(&self.variables("bss.dump").unwrap_or_default());
-        Some(Ended { reason: text(&state[16..80]), message: text(&state[80..]), dump })
+        Some(Ended { reason: text(&state[16..80]), message: text(&state[80..336]), dump })
     }
 
     /// Reads what was noted so far.
     pub fn read_notes(&self) {
-        if let Some((ring, _)) = &self.notes {
+        if let Some((ring, _)) = &self.written {
             // What cannot be read now is read later, or missing in the order of notes.
             let _ = ring.consume();
         }
     }
 
-    /// Ends the scheduler. Returns all notes.
-    pub fn end(&mut self) -> Vec<Note> {
+    /// Ends the scheduler. Returns all that it wrote down.
+    pub fn end(&mut self) -> Written {
         self.link = None;
         self.read_notes();
-        self.notes.take().map(|(_, notes)| notes.take()).unwrap_or_default()
+        self.written.take().map(|(_, written)| written.take()).unwrap_or_default()
     }
 }
 
@@ -398,6 +416,6 @@ fn setting(plan: &Plan<'_>) -> Vec<u8> {
     bytes.extend(others.iter().chain([&quantum]).chain(&phases).flat_map(|number| number.to_ne_bytes()));
     let is_staggered = is_driven && scheduler.quanta == Quanta::Staggered;
     let dedicated = dedicated.map_or(u32::from(NONE), |cpu| u32::from(short(cpu)));
-    bytes.extend(words(&[u32::from(is_staggered), dedicated]));
+    bytes.extend(words(&[u32::from(is_staggered), dedicated, u32::from(plan.is_measured), 0]));
     bytes
 }

@@ -14,8 +14,9 @@ use laxity_trace::Sink;
 use laxity_trace::codec::TraceWriter;
 
 use super::borrowed::Borrowed;
-use super::object::{Ended, Kernel, LoadError, Plan};
+use super::object::{Ended, Kernel, LoadError, Plan, Written};
 use super::tasks::Tasks;
+use crate::intervals::{self, Interval};
 use crate::protocol::{ADDRESS, Answer, PACKET_MAX, Request, Status};
 use crate::settings::{Settings, SettingsError};
 use crate::trace::{QUANTUM, header, recording};
@@ -69,6 +70,10 @@ pub struct Outcome {
     pub late: u64,
     /// Of a trace: records that were lost, and those left out because they came after a lost one.
     pub lost: Option<(u64, usize)>,
+    /// How long the scheduler took, if that is asked for and not in a trace.
+    pub measured: Option<Vec<Interval>>,
+    /// Such times that were lost.
+    pub unmeasured: u64,
 }
 
 /// The scheduler and those that ask it.
@@ -103,7 +108,13 @@ impl Server {
         let is_traced = settings.trace.is_some();
         // Quanta begin at multiples of their length, in the trace, too.
         let start = Instant(now().0 / QUANTUM.0 * QUANTUM.0);
-        let plan = Plan { scheduler, placement: &placement, is_traced, others: settings.others };
+        let plan = Plan {
+            scheduler,
+            placement: &placement,
+            is_traced,
+            others: settings.others,
+            is_measured: settings.overheads,
+        };
         let kernel = Kernel::load(object, &plan)?;
         // From now on processes find it.
         let listener = Listener::bind(ADDRESS).map_err(|error| match error.kind() {
@@ -242,20 +253,26 @@ impl Server {
     /// Ends the scheduler and writes the trace.
     fn finish(mut self) -> Result<Outcome, ServerError> {
         let lost = self.kernel.lost();
-        let notes = self.kernel.end();
+        let unmeasured = self.kernel.unmeasured();
+        let Written { notes, intervals } = self.kernel.end();
         let given_back = self.borrowed.give_back();
         let (tasks, completed, late) = self.tasks.totals();
-        let mut outcome = Outcome { tasks, completed, late, lost: None };
+        let mut outcome = Outcome { tasks, completed, late, lost: None, measured: None, unmeasured };
         if let Some(path) = &self.settings.trace {
             let recorded = self.tasks.recorded();
-            let recording = recording(self.scheduler, notes, self.tasks.clusters(), &recorded, self.start);
+            let mut recording = recording(self.scheduler, notes, self.tasks.clusters(), &recorded, self.start);
             outcome.lost = Some((lost, recording.left_out));
             let header = header(self.scheduler, self.tasks.clusters(), &recorded);
+            let (cpus, is_whole) = (header.cpus, recording.left_out == 0);
+            intervals::add(&mut recording.records, &intervals, self.start, cpus, is_whole);
             let written = File::create(path).and_then(|file| TraceWriter::new(file, &header)).and_then(|mut writer| {
                 recording.records.iter().for_each(|record| writer.record(record.at, record.event));
                 writer.finish()
             });
             written.map_err(|error| ServerError::Trace { path: path.clone(), error })?;
+        }
+        if self.settings.overheads && self.settings.trace.is_none() {
+            outcome.measured = Some(intervals);
         }
         given_back.map_err(|error| ServerError::Threads(error.to_string()))?;
         Ok(outcome)

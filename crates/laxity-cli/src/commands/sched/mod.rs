@@ -5,6 +5,7 @@ mod gc;
 mod irq;
 mod list;
 mod loader;
+mod measure;
 mod start;
 mod status;
 mod stop;
@@ -32,6 +33,7 @@ use crate::output::Output;
   laxity sched gc                          remove what killed processes left
   laxity sched doctor                      what the scheduler in the kernel would need
   laxity sched start --policy P-RM         load it; laxity sched status, top --kernel, stop
+  laxity sched measure --out overheads     what it costs, for check --overheads overheads/CEm.toml
 
 Exit codes: 0 it worked; 1 what was asked for failed; 2 bad usage, or no such system.")]
 pub struct Arguments {
@@ -50,6 +52,7 @@ enum Command {
     Gc(gc::Arguments),
     Doctor(doctor::Arguments),
     Start(start::Arguments),
+    Measure(measure::Arguments),
     Irq(irq::Arguments),
     Status(status::Arguments),
     Stop(stop::Arguments),
@@ -64,6 +67,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         Command::Gc(arguments) => gc::run(&registry, &arguments, output),
         Command::Doctor(arguments) => doctor::run(&arguments, output),
         Command::Start(arguments) => start::run(arguments),
+        Command::Measure(arguments) => measure::run(arguments, output),
         Command::Irq(arguments) => irq::run(&arguments, output),
         Command::Status(arguments) => status::run(&arguments, output),
         Command::Stop(arguments) => stop::run(&arguments),

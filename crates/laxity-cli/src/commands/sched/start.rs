@@ -21,6 +21,7 @@ use crate::error::CliError;
   laxity sched start --policy P-RM --cpus 2,3
   laxity sched start --policy G-EDF --realization CQm   decisions where quanta begin
   laxity sched start --policy C-EDF --cluster-size 2 --trace kernel.lxt
+  laxity sched start --trace kernel.lxt --overheads     the trace shows how long the scheduler takes
   laxity sched start --others 5ms/100ms                 jobs leave all other threads 5 % of each CPU
   systemd-run --unit laxity laxity sched start          as a service
 
@@ -44,13 +45,16 @@ pub struct Arguments {
     /// Write a trace to this file when it ends
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Have the trace show how long the scheduler takes: releases, decisions, switches, ticks, timers set, interrupts of CPUs
+    #[arg(long, requires = "trace")]
+    overheads: bool,
 }
 
 /// clap would take a bare vector for an argument that may be repeated.
 #[derive(Clone)]
-struct List(Vec<CpuId>);
+pub struct List(pub Vec<CpuId>);
 
-fn parse_list(text: &str) -> Result<List, String> {
+pub fn parse_list(text: &str) -> Result<List, String> {
     parse_cpus(text).map(List)
 }
 
@@ -65,17 +69,9 @@ fn named(policy: String, realization: Option<String>) -> Result<String, CliError
     }
 }
 
-/// Becomes the loader; returns only if it cannot.
-pub fn run(arguments: Arguments) -> Result<(), CliError> {
+/// The loader, on a machine that lacks nothing for it.
+pub fn ready() -> Result<PathBuf, CliError> {
     let live = |message: String| CliError::Live { message };
-    let cpus = match arguments.cpus {
-        Some(List(cpus)) => cpus.into_iter().map(CpuId::index).collect(),
-        None => usable_cpus().map_err(|error| live(format!("the CPUs of this process are unknown: {error}")))?,
-    };
-    let Arguments { policy, realization, cluster_size, trace, others, .. } = arguments;
-    let policy = named(policy, realization)?;
-    let settings = Settings { policy, cpus, cluster_size, trace, object: None, others };
-    settings.check().map_err(|error| CliError::Argument { message: error.to_string() })?;
     if let Some(check) = probe(Path::new("/")).checks.into_iter().find(|check| !check.holds) {
         let remedy = check.remedy.unwrap_or_default();
         return Err(live(format!(
@@ -83,7 +79,21 @@ pub fn run(arguments: Arguments) -> Result<(), CliError> {
             check.name, check.found
         )));
     }
-    let loader = loader::path().map_err(|found| live(format!("{found}; `make scheduler` builds it")))?;
+    loader::path().map_err(|found| live(format!("{found}; `make scheduler` builds it")))
+}
+
+/// Becomes the loader; returns only if it cannot.
+pub fn run(arguments: Arguments) -> Result<(), CliError> {
+    let live = |message: String| CliError::Live { message };
+    let cpus = match arguments.cpus {
+        Some(List(cpus)) => cpus.into_iter().map(CpuId::index).collect(),
+        None => usable_cpus().map_err(|error| live(format!("the CPUs of this process are unknown: {error}")))?,
+    };
+    let Arguments { policy, realization, cluster_size, trace, others, overheads, .. } = arguments;
+    let policy = named(policy, realization)?;
+    let settings = Settings { policy, cpus, cluster_size, trace, object: None, others, overheads };
+    settings.check().map_err(|error| CliError::Argument { message: error.to_string() })?;
+    let loader = ready()?;
     let settings = serde_json::to_string(&settings).expect("settings have no maps");
     let error = Command::new(&loader).arg(settings).exec();
     Err(live(format!("{}: {error}", loader.display())))
