@@ -11,6 +11,7 @@ use laxity_sys::packets::{Packets, Received};
 use laxity_sys::scheduling::current_thread;
 use laxity_sys::shared_page::SharedPage;
 
+use crate::brakes::Brakes;
 use crate::layout::{Entry, IS_ALIVE, PAGE};
 use crate::lock::{Guard, Lock};
 use crate::protocol::{
@@ -132,6 +133,18 @@ impl Membership {
         let found = status.interrupts.iter().find(|it| it.thread == thread);
         let missing = || format!("thread {thread} handles no interrupts for tasks; `laxity sched irq` has it do so");
         found.map(InterruptThread::of).ok_or_else(|| ClientError::Refused(missing()))
+    }
+
+    /// The page by which a regulator of memory traffic throttles CPUs.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] by a scheduler that has none.
+    pub fn brakes(&self) -> Result<Brakes, ClientError> {
+        let mut page = None;
+        match (self.ask(&Request::Brakes, &mut page)?, page) {
+            (Answer::Brakes, Some(page)) => Ok(Brakes::of(page)),
+            _ => Err(ClientError::Refused("an answer to another question".to_owned())),
+        }
     }
 
     /// What the scheduler does.
