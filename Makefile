@@ -217,7 +217,7 @@ scheduler: $(STAMPS)/tools
 # The kernel comes from the distribution, into target/kernel-lab; the machine is emulated, and needs nothing of this one's.
 test-kernel-lab: venv
 	@python3 scripts/kernel_lab.py install
-	$(PYTEST) tests/python/test_kernel_lab.py tests/python/kernel_lab_{runs,workloads,interrupts,realizations}.py
+	$(PYTEST) tests/python/test_kernel_lab.py tests/python/kernel_lab_{runs,workloads,interrupts,realizations,shares}.py
 
 test-proven: $(STAMPS)/venv-dev
 	cargo build --release --quiet -p laxity-cli

@@ -137,7 +137,7 @@ pub enum BandwidthError {
         error: io::Error,
     },
     /// The scheduler in the kernel throttles no CPU.
-    #[error("the scheduler in the kernel cannot throttle: {0}; start it, or choose another way of throttling")]
+    #[error("CPUs cannot be throttled in the kernel: {0}; or choose another way of throttling")]
     Scheduler(#[source] laxity_scx::ClientError),
     /// A program under test did not succeed.
     #[error("{program} ended with {status}; a threshold is searched with programs that succeed")]

@@ -164,8 +164,8 @@ impl Regulator {
 
 /// A group where one is needed, or where it can be had and the choice is ours.
 fn make_group(options: &Options) -> Result<Option<Arc<Group>>, BandwidthError> {
-    let is_needed = options.throttle == Throttle::Freezer
-        || (options.punishment.is_some() && options.throttle != Throttle::Kernel);
+    let is_needed =
+        options.throttle == Throttle::Freezer || (options.punishment.is_some() && options.throttle != Throttle::Kernel);
     let cpus = options.cpus.len();
     if options.throttle == Throttle::Freezer && cpus > 1 {
         return Err(BandwidthError::FreezerOfMany { cpus });

@@ -31,7 +31,7 @@ impl Brakes {
     /// sleeps. It costs three stores. The throttle ends by itself; it cannot be taken back.
     ///
     /// # Errors
-    /// [`ClientError::Ended`]: Linux schedules all threads now. [`ClientError::Refused`] for a CPU beyond those that the scheduler knows.
+    /// [`ClientError::NotRunning`]: Linux schedules all threads now. [`ClientError::Refused`] for a CPU beyond those that the scheduler knows.
     pub fn throttle(&self, cpu: usize, until: Instant, thread: u32, punishment: Factor) -> Result<(), ClientError> {
         let beyond = || {
             let first = CPUS_MAX;
@@ -39,7 +39,7 @@ impl Brakes {
         };
         let brake = Brake::of(cpu).ok_or_else(beyond)?;
         if self.page.u32(IS_ALIVE).load(Ordering::Acquire) == 0 {
-            return Err(ClientError::Ended);
+            return Err(ClientError::NotRunning);
         }
         self.page.u32(brake.thread()).store(thread, Ordering::Relaxed);
         // The kernel's side bounds it.
@@ -71,7 +71,7 @@ mod tests {
         let page = page();
         let brakes = Brakes::of(Arc::clone(&page));
         let throttle = |cpu| brakes.throttle(cpu, Instant(7_000), 42, Factor::whole(3));
-        assert!(matches!(throttle(0), Err(ClientError::Ended)), "nothing reads the page");
+        assert!(matches!(throttle(0), Err(ClientError::NotRunning)), "nothing reads the page");
         page.u32(IS_ALIVE).store(1, Ordering::Release);
         throttle(63).expect("it schedules");
         // `struct laxity_brakes`.

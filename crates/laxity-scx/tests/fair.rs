@@ -45,7 +45,10 @@ impl Twins {
             rust: Fair::with_threads(parameters, factor, &threads, 1),
             link: None,
             clock: Clock::new(ZERO, 0),
-            threads: threads.iter().map(|it| Thread { weight: it.weight, virtual_time: ZERO, can_run: false }).collect(),
+            threads: threads
+                .iter()
+                .map(|it| Thread { weight: it.weight, virtual_time: ZERO, can_run: false })
+                .collect(),
             chosen: None,
             factor,
             now: 1,
@@ -88,7 +91,8 @@ impl Twins {
     /// The one of least virtual time has the CPU. The time does not count: what the clock does in it has a test of its own.
     fn choose(&mut self) {
         let waiting = (0..self.threads.len()).filter(|&thread| self.threads[thread].can_run);
-        self.chosen = waiting.min_by_key(|&thread| (self.threads[thread].virtual_time.wrapping_sub(ZERO) as i64, thread));
+        self.chosen =
+            waiting.min_by_key(|&thread| (self.threads[thread].virtual_time.wrapping_sub(ZERO) as i64, thread));
         if let Some(thread) = self.chosen {
             self.clock.advance(self.threads[thread].virtual_time, 0);
         }

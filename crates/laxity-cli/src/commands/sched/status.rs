@@ -68,9 +68,7 @@ fn others(others: &[OthersStatus]) -> Table {
     let longest = others.iter().map(|it| it.executed.max(it.throttled).max(it.punished)).max();
     let unit = TimeUnit::for_longest(longest.unwrap_or(Nanos::ZERO));
     let times = format!("other threads, {}", unit.name);
-    let mut table = Table::of("CPU")
-        .group(&times, &["executed", "throttled", "punished"])
-        .group("", &["throttles"]);
+    let mut table = Table::of("CPU").group(&times, &["executed", "throttled", "punished"]).group("", &["throttles"]);
     for it in others {
         table.row(vec![
             it.cpu.to_string().into(),
