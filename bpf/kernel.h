@@ -31,6 +31,8 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
+/* Of linux/sched.h and linux/sched/prio.h. */
+enum { SCHED_IDLE = 5, MAX_RT_PRIO = 100 };
 enum {
 	BPF_F_NO_PREALLOC = 1,
 	BPF_F_MMAPABLE = 1024,
@@ -52,6 +54,7 @@ struct bpf_timer {
 struct sched_ext_entity {
 	u32 flags;
 	u64 slice;
+	u64 dsq_vtime;
 } LAXITY_KERNEL;
 
 struct cpumask {
@@ -64,6 +67,9 @@ struct task_struct {
 	s32 pid;
 	/* Not 0: it is over, but for its last steps. */
 	s32 exit_state;
+	/* 100 and niceness -20 make 100; of what Linux's fair class would schedule. */
+	s32 static_prio;
+	u32 policy;
 	const struct cpumask *cpus_ptr;
 	unsigned short migration_disabled;
 	struct sched_ext_entity scx;

@@ -4,6 +4,7 @@
  * LAXITY_MUTANTS one can break a rule.
  */
 #include "dispatch.h"
+#include "fair.h"
 #include "policy.h"
 #include "server.h"
 
@@ -47,5 +48,10 @@ u64 NATIVE(kicks)(core *c, u64 changed) { return laxity_kicks(c, changed); }
 u32 NATIVE(next)(core *c, u32 cpu) { return laxity_next(c, cpu); }
 u32 NATIVE(linked)(core *c, u32 cpu) { return laxity_cpu_at(c, cpu)->linked; }
 void NATIVE(server_begin)(struct laxity_server *s, u64 period, u64 now) { laxity_server_begin(s, period, now); }
+u64 NATIVE(fair_weight)(u32 nice) { return laxity_weight(nice); }
+u64 NATIVE(fair_span)(u64 executed, u64 weight) { return laxity_virtual_span(executed, weight); }
+u64 NATIVE(fair_punishment)(u64 lost, u64 punishment) { return laxity_punishment(lost, punishment); }
+void NATIVE(fair_advance)(struct laxity_fair *f, u64 chosen, u64 now) { laxity_fair_advance(f, chosen, now); }
+u64 NATIVE(fair_place)(struct laxity_fair *f, u64 virtual_time) { return laxity_fair_place(f, virtual_time); }
 int NATIVE(server_charge)(struct laxity_server *s, u64 period, u64 used, u64 now) { return laxity_server_charge(s, period, used, now); }
 /* clang-format on */

@@ -13,10 +13,8 @@
 #ifndef LAXITY_OTHERS_H
 #define LAXITY_OTHERS_H
 
+#include "shares.h"
 #include "tasks.h"
-
-/* The queue in which they wait. */
-#define OTHERS 1
 
 /* Of a CPU; written by that CPU. */
 struct laxity_others {
@@ -68,6 +66,11 @@ LAXITY_INLINE u64 owed(s32 cpu, u64 now, u64 *later)
 	*later = ~0ull;
 	if (!period || setting.cluster_of[cpu & (LAXITY_CPUS - 1)] == LAXITY_NONE)
 		return 0;
+	/* What it owes it gives once it is not throttled any more. */
+	if (is_throttled(cpu, now)) {
+		*later = share_of(cpu)->until;
+		return 0;
+	}
 	begun = period_of(cpu, now);
 	had = had_since(others_on(cpu), begun, now);
 	if (had >= budget) {

@@ -19,10 +19,13 @@ enum {
 	OPS_ENQUEUE_EXITING = 4,
 	OPS_ENQUEUE_MIGRATION_DISABLED = 16,
 };
+/* Handed back by scx_bpf_reenqueue_local. */
+#define ENQUEUED_AGAIN (1ull << 40)
 #define DSQ_LOCAL (1ull << 63 | 2)
 #define DSQ_LOCAL_ON (1ull << 63 | 1ull << 62)
 
 void scx_bpf_dsq_insert(struct task_struct *task, u64 queue, u64 slice, u64 flags) SEC(".ksyms");
+void scx_bpf_dsq_insert_vtime(struct task_struct *task, u64 queue, u64 slice, u64 virtual_time, u64 flags) SEC(".ksyms");
 _Bool scx_bpf_dsq_move_to_local(u64 queue) SEC(".ksyms");
 s32 scx_bpf_dsq_nr_queued(u64 queue) SEC(".ksyms");
 s32 scx_bpf_create_dsq(u64 queue, s32 node) SEC(".ksyms");
@@ -57,6 +60,7 @@ struct sched_ext_ops {
 	void (*quiescent)(struct task_struct *task, u64 flags);
 	_Bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*cpu_release)(s32 cpu, void *why);
+	void (*enable)(struct task_struct *task);
 	void (*disable)(struct task_struct *task);
 	void (*dump_cpu)(struct scx_dump_ctx *context, s32 cpu, _Bool is_idle);
 	void (*dump_task)(struct scx_dump_ctx *context, struct task_struct *task);

@@ -5,8 +5,8 @@
  * Policy: clusters of CPUs, each with links by absolute deadlines or by levels, event-driven or quantum-driven, with interrupts on
  * all CPUs or on a dedicated one (paper 002, coarse lock: CEm, CE1, CQm, CQ1; quanta.h, alarm.h). A
  * thread becomes a task by `laxity_begin`. It ends a job by a word in its control page and sched_yield, or any sleep; the
- * program then keeps the thread (custody) until a timer releases the next job. All other threads share one queue, first in
- * first out, and run where no job is linked, or where they are owed time (others.h).
+ * program then keeps the thread (custody) until a timer releases the next job. All other threads share one queue, by
+ * weight (shares.h), and run where no job is linked, or where they are owed time (others.h).
  * Guarantee: each CPU runs its linked job whenever that is runnable, and no other thread is owed time there.
  * A thread is in a non-preemptive section while a word in its page says so. The scheduler looks at that only where another
  * job should have the CPU: the thread keeps it, for 10 ms at most, and yields at the end of the section.
@@ -26,10 +26,10 @@
 #include "others.h"
 #include "quanta.h"
 #include "sections.h"
+#include "shares.h"
 #include "tasks.h"
 
 #define SLICE_ENDLESS (~0ull)
-#define SLICE_OTHERS 5000000ull
 /* Of a thread that must go on where its job is not linked. */
 #define SLICE_STRAY 1000000ull
 
@@ -96,8 +96,15 @@ SEC("struct_ops/laxity_select") s32 laxity_select(unsigned long long *context)
 
 LAXITY_INLINE void enqueue_other(struct task_struct *task, u64 flags)
 {
-	s32 cpu = scx_bpf_pick_idle_cpu(task->cpus_ptr, 0);
-	scx_bpf_dsq_insert(task, OTHERS, SLICE_OTHERS, flags);
+	s32 cpu;
+
+	if (displace(scx_bpf_task_cpu(task), task, flags))
+		return;
+	queue_other(task, SLICE_OTHERS, flags);
+	cpu = scx_bpf_pick_idle_cpu(task->cpus_ptr, 0);
+	/* Another one may be idle that is not throttled. */
+	if (cpu >= 0 && is_throttled(cpu, bpf_ktime_get_ns()))
+		cpu = scx_bpf_pick_idle_cpu(task->cpus_ptr, 0);
 	scx_bpf_kick_cpu(cpu >= 0 ? cpu : scx_bpf_task_cpu(task), KICK_IDLE);
 	if (!setting.others_period)
 		return;
@@ -164,6 +171,8 @@ SEC("struct_ops/laxity_dequeue") int laxity_dequeue(unsigned long long *context)
 
 	if (job)
 		happen(&note, HAPPENS_TAKE, scx_bpf_task_cpu(task), number, job);
+	else
+		take_displaced(task);
 	return 0;
 }
 
@@ -178,7 +187,7 @@ LAXITY_INLINE void send(s32 cpu, struct task_struct *task, struct laxity_job *jo
 		scx_bpf_kick_cpu(at, KICK_PREEMPT);
 	} else if (!bpf_cpumask_test_cpu(cpu, task->cpus_ptr)) {
 		job->strays = 1;
-		scx_bpf_dsq_insert(task, OTHERS, SLICE_STRAY, 0);
+		queue_other(task, SLICE_STRAY, 0);
 	} else {
 		scx_bpf_dsq_insert(task, DSQ_LOCAL, SLICE_ENDLESS, 0);
 	}
@@ -229,6 +238,7 @@ LAXITY_INLINE u32 decide(s32 cpu, struct task_struct *before)
 	u32 number = before ? number_of(before) : LAXITY_NONE, next, completed, decided;
 	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
 	struct laxity_note note = {};
+	int is_braked = heed_brake(cpu);
 	u64 now = bpf_ktime_get_ns(), later, owes = owed(cpu, now, &later);
 
 	if (setting.is_staggered)
@@ -275,7 +285,8 @@ LAXITY_INLINE u32 decide(s32 cpu, struct task_struct *before)
 			return DECIDED_SWITCH;
 		}
 	}
-	scx_bpf_dsq_move_to_local(OTHERS);
+	if (!is_braked)
+		scx_bpf_dsq_move_to_local(OTHERS);
 	return decided;
 }
 
@@ -301,10 +312,12 @@ SEC("struct_ops/laxity_running") int laxity_running(unsigned long long *context)
 	if (!job) {
 		end_switch(cpu, 0);
 		begin_other(cpu);
+		begin_share(cpu, task);
 		return 0;
 	}
 	/* The thread may have become a task while it had the CPU. */
 	end_other(cpu);
+	share_of(cpu)->since = 0;
 	others_on(cpu)->go_first_in = 0;
 	if (happen(&note, HAPPENS_RUN, cpu, number, job) < 0)
 		FAIL("a switch was refused", task->pid);
@@ -328,6 +341,7 @@ SEC("struct_ops/laxity_stopping") int laxity_stopping(unsigned long long *contex
 	struct laxity_note note = {};
 
 	end_other(scx_bpf_task_cpu(task));
+	end_share(scx_bpf_task_cpu(task), task, job != 0);
 	if (!job)
 		return 0;
 	charge(job, bpf_ktime_get_ns());
@@ -422,6 +436,7 @@ SEC("struct_ops.s/laxity_init") s32 laxity_init_scheduler(unsigned long long *co
 		bpf_timer_init(&dedicated->timer, &alarms, CLOCK_MONOTONIC);
 		bpf_timer_set_callback(&dedicated->timer, on_dedicated_timer);
 	}
+	set_up_shares();
 	return scx_bpf_create_dsq(OTHERS, -1);
 }
 
@@ -437,6 +452,7 @@ SEC("struct_ops/laxity_exit") int laxity_exit_scheduler(unsigned long long *cont
 		if (page)
 			page->is_alive = 0;
 	}
+	end_shares();
 	bpf_probe_read_kernel_str(state.reason, sizeof(state.reason), info->reason);
 	bpf_probe_read_kernel_str(state.message, sizeof(state.message), info->msg);
 	bpf_probe_read_kernel_str(dump, sizeof(dump), info->dump);
@@ -456,6 +472,7 @@ SEC(".struct_ops.link") struct sched_ext_ops laxity = {
 	.quiescent = (void *)laxity_quiescent,
 	.yield = (void *)laxity_yield,
 	.cpu_release = (void *)laxity_cpu_release,
+	.enable = (void *)laxity_enable,
 	.disable = (void *)laxity_disable,
 	.dump_cpu = (void *)laxity_dump_cpu,
 	.dump_task = (void *)laxity_dump_task,

@@ -170,7 +170,7 @@ impl Cpu {
         };
         let now = clock::now();
         let (cpu, observer) = (self.number, &self.observer);
-        let outcome = self.throttling.throttle(now, period.end, || observer.throttle(cpu, thread))?;
+        let outcome = self.throttling.throttle((cpu, thread), now, period.end, || observer.throttle(cpu, thread))?;
         let ended = clock::now();
         if outcome == Outcome::LetRun {
             // It has had its share of this period: no second look at the same overflow.

@@ -136,6 +136,9 @@ pub enum BandwidthError {
         #[source]
         error: io::Error,
     },
+    /// The scheduler in the kernel throttles no CPU.
+    #[error("CPUs cannot be throttled in the kernel: {0}; or choose another way of throttling")]
+    Scheduler(#[source] laxity_scx::ClientError),
     /// A program under test did not succeed.
     #[error("{program} ended with {status}; a threshold is searched with programs that succeed")]
     Program {

@@ -7,8 +7,8 @@
 //! Regulator: for each best-effort CPU a thread  <--------+        programs or the CPU count traffic
 //!    cpu          periods: budget, wait for overflow, throttle       |
 //!    counting     software or hardware counter  <--------------------+
-//!    throttling   occupier, freezer (group)
-//!    fair         the Throttle Fair Scheduler: feedback on niceness
+//!    throttling   occupier, freezer (group), or Laxity's scheduler in the kernel
+//!    fair         the Throttle Fair Scheduler: feedback on niceness, where the kernel does not punish
 //! ```
 //!
 //! ```no_run
@@ -31,8 +31,9 @@
 //! # }
 //! ```
 //!
-//! A CPU is throttled by a thread of the regulator's process, or by freezing a control group that a watchdog thaws: when
-//! the process is killed, at any instruction, no CPU stays throttled. Decisions 48 to 50 have the reasons.
+//! A CPU is throttled by a thread of the regulator's process, by freezing a control group that a watchdog thaws, or in the
+//! kernel for a time that ends: when the process is killed, at any instruction, no CPU stays throttled. Decisions 48 to 50 and
+//! 145 have the reasons.
 #![forbid(unsafe_code)]
 
 mod counting;

@@ -57,6 +57,9 @@ pub enum Throttle {
     Occupier,
     /// The freezer of control groups v2, which stops the regulated programs only.
     Freezer,
+    /// Laxity's scheduler in the kernel, which must be loaded (laxity-scx): all threads of the CPU that are no tasks of it, for
+    /// all of the time if need be. It punishes, too, by virtual time.
+    Kernel,
 }
 
 impl Options {
@@ -123,7 +126,7 @@ impl Counter {
 
 impl Throttle {
     /// All, the default first.
-    pub const ALL: [Throttle; 3] = [Throttle::Auto, Throttle::Occupier, Throttle::Freezer];
+    pub const ALL: [Throttle; 4] = [Throttle::Auto, Throttle::Occupier, Throttle::Freezer, Throttle::Kernel];
 
     /// Its name on command lines.
     pub const fn name(self) -> &'static str {
@@ -131,6 +134,7 @@ impl Throttle {
             Throttle::Auto => "auto",
             Throttle::Occupier => "occupier",
             Throttle::Freezer => "freezer",
+            Throttle::Kernel => "kernel",
         }
     }
 }
@@ -149,7 +153,7 @@ impl FromStr for Throttle {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Throttle::ALL.into_iter().find(|throttle| throttle.name() == text);
-        found.ok_or_else(|| format!("{text:?} is none; write auto, occupier or freezer"))
+        found.ok_or_else(|| format!("{text:?} is none; write auto, occupier, freezer or kernel"))
     }
 }
 

@@ -19,7 +19,7 @@ use crate::observer::Observer;
 use crate::options::{Options, Throttle};
 use crate::self_test;
 use crate::source::Source;
-use crate::throttling::Throttling;
+use crate::throttling::{InKernel, Throttling};
 
 /// Regulates CPUs while a thread holds the bandwidth lock of an arbitration, until this is dropped or its process ends: a
 /// CPU is throttled no longer than that.
@@ -95,6 +95,9 @@ impl Regulator {
     ) -> Result<Regulator, BandwidthError> {
         let group = members.as_ref().and_then(Members::group);
         let lost = Arc::new(Lost::default());
+        let in_kernel = (options.throttle == Throttle::Kernel)
+            .then(|| InKernel::join(options.punishment.unwrap_or(0.0)))
+            .transpose()?;
         let mut regulator = Regulator {
             arbitration: arbitration.clone(),
             is_over: Arc::default(),
@@ -106,7 +109,7 @@ impl Regulator {
         };
         for &cpu in &options.cpus {
             let counting = Counting::open(options.counter, cpu)?;
-            self_test::run(arbitration, &options, cpu)?;
+            self_test::run(arbitration, &options, cpu, in_kernel.as_ref())?;
             let report = Arc::new(Mutex::new(Report { cpu, ..Report::default() }));
             let of_cpu = Cpu {
                 arbitration: arbitration.clone(),
@@ -115,7 +118,7 @@ impl Regulator {
                 period: options.period,
                 heed: options.heed,
                 counting,
-                throttling: Throttling::new(options.throttle, group.clone()),
+                throttling: Throttling::new(options.throttle, group.clone(), in_kernel.clone()),
                 is_over: regulator.is_over.clone(),
                 report: report.clone(),
                 lost: lost.clone(),
@@ -124,7 +127,8 @@ impl Regulator {
             regulator.threads.push((cpu, of_cpu.start(options.priority)?));
             regulator.reports.push(report);
         }
-        if let (Some(punishment), Some(members)) = (options.punishment, members) {
+        let by_niceness = options.punishment.filter(|_| options.throttle != Throttle::Kernel);
+        if let (Some(punishment), Some(members)) = (by_niceness, members) {
             regulator.fair = Some(FairThread::start(members, lost, punishment, options.priority)?);
         }
         Ok(regulator)
@@ -151,7 +155,8 @@ impl Regulator {
         Ok(())
     }
 
-    /// Whether it has a group of its own for the programs it starts: without, the occupier throttles whatever runs there.
+    /// Whether it has a group of its own for the programs it starts: without, the occupier throttles whatever runs there,
+    /// and the scheduler in the kernel all that is no task of it.
     pub fn has_group(&self) -> bool {
         self.group.is_some()
     }
@@ -159,7 +164,8 @@ impl Regulator {
 
 /// A group where one is needed, or where it can be had and the choice is ours.
 fn make_group(options: &Options) -> Result<Option<Arc<Group>>, BandwidthError> {
-    let is_needed = options.throttle == Throttle::Freezer || options.punishment.is_some();
+    let is_needed =
+        options.throttle == Throttle::Freezer || (options.punishment.is_some() && options.throttle != Throttle::Kernel);
     let cpus = options.cpus.len();
     if options.throttle == Throttle::Freezer && cpus > 1 {
         return Err(BandwidthError::FreezerOfMany { cpus });

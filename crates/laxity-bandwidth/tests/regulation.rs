@@ -51,6 +51,20 @@ fn a_hog_has_its_budget_while_the_lock_is_held_and_all_that_it_wants_while_it_is
 }
 
 #[test]
+fn without_its_scheduler_the_kernel_throttles_nothing_and_says_so() {
+    if laxity_scx::Membership::join().is_ok() {
+        return laxity_testing::skip("Laxity's scheduler is in this machine's kernel");
+    }
+    let place = Place::new("no-scheduler");
+    let arbitration = create(&place);
+    let options = Options { throttle: Throttle::Kernel, punishment: Some(1.0), ..software(last_cpu()) };
+    let refused = Regulator::start(&arbitration, options).expect_err("nothing is loaded");
+    assert!(matches!(refused, BandwidthError::Scheduler(_)));
+    let text = refused.to_string();
+    assert!(text.contains("not in the kernel") && text.contains("laxity sched start"), "{text}");
+}
+
+#[test]
 fn the_occupier_takes_no_more_of_a_second_than_linux_leaves_to_it() {
     let _alone = alone();
     let place = Place::new("most");

@@ -8,6 +8,7 @@ use laxity_sys::packets::{Packets, Received};
 use laxity_sys::scheduling::current_thread;
 use laxity_sys::shared_page::SharedPage;
 
+use crate::brakes::Brakes;
 use crate::layout::{Entry, PAGE};
 use crate::protocol::{ADDRESS, Answer, Begin, InterruptRequest, PACKET_MAX, Request, Status, TaskRequest};
 use crate::task::{InterruptThread, Task};
@@ -128,6 +129,20 @@ impl Membership {
         let found = status.interrupts.iter().find(|it| it.thread == thread);
         let missing = || format!("thread {thread} handles no interrupts for tasks; `laxity sched irq` has it do so");
         found.map(InterruptThread::of).ok_or_else(|| ClientError::Refused(missing()))
+    }
+
+    /// The page by which a regulator of memory traffic throttles CPUs.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] by a scheduler that has none.
+    pub fn brakes(&self) -> Result<Brakes, ClientError> {
+        // Its page is not that of this process's tasks.
+        let _alone = self.page.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut page = None;
+        match (self.ask(&Request::Brakes, &mut page)?, page) {
+            (Answer::Brakes, Some(page)) => Ok(Brakes::of(page)),
+            _ => Err(ClientError::Refused("an answer to another question".to_owned())),
+        }
     }
 
     /// What the scheduler does.

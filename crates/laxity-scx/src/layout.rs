@@ -1,4 +1,7 @@
 //! The structures of `bpf/tasks.h` and `bpf/happen.h`, as bytes: a page of a process, tasks, clusters and notes.
+//! Those of `bpf/shares.h`, too.
+
+use crate::settings::CPUS_MAX;
 
 /// Bytes of a control page.
 pub const PAGE: usize = 4096;
@@ -86,6 +89,59 @@ impl Entry {
     /// Since when its thread has a CPU, where that is measured.
     pub fn runs_since(self) -> usize {
         self.start + 88
+    }
+}
+
+/// Where a regulator throttles `cpu`, in the page of `struct laxity_brakes`; `None`: the kernel's side does not number it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Brake {
+    start: usize,
+}
+
+impl Brake {
+    /// Of that CPU.
+    pub fn of(cpu: usize) -> Option<Brake> {
+        (cpu < CPUS_MAX).then_some(Brake { start: 64 + 32 * cpu })
+    }
+
+    /// Until when it is throttled, on the monotonic clock.
+    pub fn until(self) -> usize {
+        self.start
+    }
+
+    /// The thread that is charged.
+    pub fn thread(self) -> usize {
+        self.start + 8
+    }
+
+    /// With this, in millionths.
+    pub fn punishment(self) -> usize {
+        self.start + 12
+    }
+}
+
+/// The first numbers of `struct laxity_share`: what other threads had on a CPU, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShareCounters {
+    /// They executed.
+    pub had: u64,
+    /// The CPU was throttled for them.
+    pub throttled: u64,
+    /// They were charged, in virtual time.
+    pub charged: u64,
+    /// How often it was throttled.
+    pub throttles: u64,
+}
+
+impl ShareCounters {
+    /// Bytes of the structure.
+    pub const SIZE: usize = 64;
+
+    /// As the kernel wrote them; `None` if there are fewer bytes.
+    pub fn read(bytes: &[u8]) -> Option<ShareCounters> {
+        let mut fields = Fields::of(bytes);
+        let mut next = || fields.next_u64();
+        Some(ShareCounters { had: next()?, throttled: next()?, charged: next()?, throttles: next()? })
     }
 }
 

@@ -3,6 +3,7 @@
 //! | | |
 //! | --- | --- |
 //! | [`Membership`], [`Task`], [`Lock`] | threads of a process that are tasks of it, and go on under Linux when it ends |
+//! | [`Brakes`] | CPUs that a regulator of memory traffic throttles for all threads that are no tasks |
 //! | [`InterruptThread`] | threads of the kernel that work at the priority of a task |
 //! | [`Settings`], [`protocol`] | what its loader is told and asked |
 //! | [`probe`] | what a machine lacks for it |
@@ -10,6 +11,7 @@
 //! | [`layout`], [`notes`], [`intervals`], [`trace`] | what the kernel writes down, as a trace |
 //! | `kernel` | the loader, with the feature `kernel`: it needs libbpf, hence libelf and zlib |
 
+mod brakes;
 mod client;
 mod details;
 pub mod intervals;
@@ -25,6 +27,7 @@ mod settings;
 mod task;
 pub mod trace;
 
+pub use brakes::{Brakes, THROTTLE_MAX};
 pub use client::{ClientError, Membership};
 pub use lock::{Guard, Lock};
 pub use probe::{Check, Functions, Report, probe};

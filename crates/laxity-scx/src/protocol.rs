@@ -22,6 +22,8 @@ pub enum Request {
     Begin(Begin),
     /// A thread of the kernel handles interrupts for tasks from now on.
     Handle(InterruptRequest),
+    /// A regulator gets the page by which it throttles CPUs: see [`Brakes`](crate::Brakes).
+    Brakes,
     /// What the scheduler does.
     Status,
     /// The scheduler ends.
@@ -134,6 +136,8 @@ pub enum Answer {
     },
     /// The thread handles interrupts for tasks.
     Handles(InterruptStatus),
+    /// The page comes with this.
+    Brakes,
     /// What the scheduler does.
     Status(Status),
     /// It ends.
@@ -163,6 +167,24 @@ pub struct Status {
     /// The threads of the kernel that handle interrupts for tasks.
     #[serde(default)]
     pub interrupts: Vec<InterruptStatus>,
+    /// What all other threads had, on each CPU where they had anything.
+    #[serde(default)]
+    pub others: Vec<OthersStatus>,
+}
+
+/// What threads that are no tasks had on a CPU so far. Times are in ns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OthersStatus {
+    /// The CPU.
+    pub cpu: usize,
+    /// They executed.
+    pub executed: Nanos,
+    /// Regulators throttled the CPU so often.
+    pub throttles: u64,
+    /// For so long in all.
+    pub throttled: Nanos,
+    /// What threads were charged for that, in virtual time (paper 004, equation 3).
+    pub punished: Nanos,
 }
 
 /// What an interrupt thread did so far: from each wake-up to the next sleep is one time.

@@ -15,7 +15,7 @@ use libbpf_rs::{
 };
 
 use crate::intervals::Interval;
-use crate::layout::{Fields, JobCounters, PAGE};
+use crate::layout::{Fields, JobCounters, PAGE, ShareCounters};
 use crate::notes::Note;
 use crate::settings::{CPUS_MAX, Placement, Share};
 use crate::trace::{QUANTUM, phase};
@@ -342,6 +342,20 @@ impl Kernel {
 
     fn state(&self) -> Option<Vec<u8>> {
         self.variables("bss.state")
+    }
+
+    /// The page by which regulators throttle CPUs.
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub fn brakes(&self) -> Result<MapHandle, LoadError> {
+        MapHandle::try_from(&self.map("brakes")?).map_err(refused("finding its maps"))
+    }
+
+    /// What other threads had on each CPU.
+    pub fn shares(&self) -> Vec<ShareCounters> {
+        let bytes = self.variables("bss.shares").unwrap_or_default();
+        bytes.chunks_exact(ShareCounters::SIZE).filter_map(ShareCounters::read).collect()
     }
 
     /// Notes that did not fit into their buffer.

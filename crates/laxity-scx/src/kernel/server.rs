@@ -17,7 +17,8 @@ use super::borrowed::Borrowed;
 use super::object::{Ended, Kernel, LoadError, Plan, Written};
 use super::tasks::Tasks;
 use crate::intervals::{self, Interval};
-use crate::protocol::{ADDRESS, Answer, PACKET_MAX, Request, Status};
+use crate::layout::ShareCounters;
+use crate::protocol::{ADDRESS, Answer, OthersStatus, PACKET_MAX, Request, Status};
 use crate::settings::{Settings, SettingsError};
 use crate::trace::{QUANTUM, header, recording};
 
@@ -200,6 +201,7 @@ impl Server {
 
     fn answer(&mut self, member: u64, packet: &[u8]) {
         let connection = &self.members[&member];
+        let brakes;
         let mut page = None;
         let answer = match serde_json::from_slice(packet) {
             Err(error) => Answer::Refused(format!("no request of this version: {error}")),
@@ -218,8 +220,17 @@ impl Server {
                     lost: self.settings.trace.is_some().then(|| self.kernel.lost()),
                     tasks: self.tasks.status(&self.kernel),
                     interrupts: self.tasks.interrupts(&self.kernel),
+                    others: others(&self.kernel),
                 })
             }
+            Ok(Request::Brakes) => match self.kernel.brakes() {
+                Ok(found) => {
+                    brakes = found;
+                    page = Some(&brakes);
+                    Answer::Brakes
+                }
+                Err(error) => Answer::Refused(error.to_string()),
+            },
             Ok(Request::Handle(request)) => match self.tasks.handle(&self.kernel, &mut self.borrowed, &request) {
                 Ok(status) => Answer::Handles(status),
                 Err(reason) => Answer::Refused(reason),
@@ -277,4 +288,16 @@ impl Server {
         given_back.map_err(|error| ServerError::Threads(error.to_string()))?;
         Ok(outcome)
     }
+}
+
+/// Of each CPU on which other threads had anything.
+fn others(kernel: &Kernel) -> Vec<OthersStatus> {
+    let of = |(cpu, it): (usize, ShareCounters)| OthersStatus {
+        cpu,
+        executed: Nanos(it.had),
+        throttles: it.throttles,
+        throttled: Nanos(it.throttled),
+        punished: Nanos(it.charged),
+    };
+    kernel.shares().into_iter().enumerate().filter(|(_, it)| *it != ShareCounters::default()).map(of).collect()
 }

@@ -54,6 +54,11 @@ functions! {
     kicks: fn(core: Memory, changed: u64) -> u64;
     next: fn(core: Memory, cpu: u32) -> u32;
     linked: fn(core: Memory, cpu: u32) -> u32;
+    fair_weight: fn(nice: u32) -> u64;
+    fair_span: fn(executed: u64, weight: u64) -> u64;
+    fair_punishment: fn(lost: u64, punishment: u64) -> u64;
+    fair_advance: fn(fair: Memory, chosen: u64, now: u64) -> ();
+    fair_place: fn(fair: Memory, virtual_time: u64) -> u64;
     server_begin: fn(server: Memory, period: u64, now: u64) -> ();
     server_charge: fn(server: Memory, period: u64, used: u64, now: u64) -> i32;
 }

@@ -3,9 +3,11 @@
 //! Tasks and CPUs are numbered from 0 within the cluster. The caller reports every event of an instant and then asks once
 //! for the decision, as with `CpuPolicy` of laxity-policy.
 
+mod fair;
 mod ffi;
 mod server;
 
+pub use fair::{CREDIT, Clock, LEAD, PACE, punishment, virtual_span, weight};
 use ffi::Functions;
 pub use server::Server;
 

@@ -14,12 +14,13 @@ use crate::quantity::{percent, short};
 
 /// Run a best-effort program on CPUs that are regulated while the bandwidth lock is held.
 ///
-/// Each CPU has a regulator under SCHED_FIFO. In each period it may have the budget of the lock; when that is exceeded, it is throttled until the period ends: by the regulator, which occupies it, or by freezing the program's control group. Traffic is counted by hardware, which is tried by a hog of known traffic first, or by programs that count it themselves (`--counter software`; LAXITY_BANDWIDTH names the arbitration to them). With --punishment the Throttle Fair Scheduler has throttled threads run less. While the lock is free nothing is counted and no CPU is woken. When this process ends, however that is, no CPU stays throttled.
+/// Each CPU has a regulator under SCHED_FIFO. In each period it may have the budget of the lock; when that is exceeded, it is throttled until the period ends: by the regulator, which occupies it, by freezing the program's control group, or by Laxity's scheduler in the kernel, if that is loaded (`laxity sched start`; `--throttle kernel`): then no thread has the CPU that is no task. Traffic is counted by hardware, which is tried by a hog of known traffic first, or by programs that count it themselves (`--counter software`; LAXITY_BANDWIDTH names the arbitration to them). With --punishment the Throttle Fair Scheduler has throttled threads run less. While the lock is free nothing is counted and no CPU is woken. When this process ends, however that is, no CPU stays throttled.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity bandwidth regulate car --cpus 3 -- ./log-compressor
   laxity bandwidth regulate car --cpus 2-3 --period 500us -- make -j2
   laxity bandwidth regulate car --cpus 3 --counter software --punishment 3 -- sh -c './mem & ./cpu'
+  laxity bandwidth regulate car --cpus 3 --throttle kernel --punishment 1 -- make
   laxity bandwidth regulate car --cpus 3 --counter software -- laxity bandwidth hog --name car --for 10s
 
 Exit codes: 0 the program succeeded; 1 it failed, or the CPUs cannot be regulated; 2 bad usage; 130 interrupted.")]
@@ -35,7 +36,7 @@ pub struct Arguments {
     /// How traffic is counted: auto (by hardware that passes its test), software or hardware
     #[arg(long, value_name = "HOW", default_value = "auto")]
     counter: Counter,
-    /// How a CPU is throttled: auto, occupier (at most 95 % of the time) or freezer
+    /// How a CPU is throttled: auto (one of the next two), occupier (at most 95 % of the time), freezer or kernel
     #[arg(long, value_name = "HOW", default_value = "auto")]
     throttle: Throttle,
     /// Have throttled threads run less by the Throttle Fair Scheduler, with this factor

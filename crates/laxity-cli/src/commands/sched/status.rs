@@ -3,7 +3,7 @@
 use clap::Args;
 use laxity_model::Nanos;
 use laxity_scx::Membership;
-use laxity_scx::protocol::{InterruptStatus, Status, TaskStatus};
+use laxity_scx::protocol::{InterruptStatus, OthersStatus, Status, TaskStatus};
 use serde::Serialize;
 
 use crate::commands::named::pretty;
@@ -52,11 +52,33 @@ pub fn print(status: &Status, output: &mut Output) -> Result<(), CliError> {
     } else {
         output.print(table(&status.tasks, usize::MAX).render(output.width()))?;
     }
-    if status.interrupts.is_empty() {
+    if !status.interrupts.is_empty() {
+        output.line("")?;
+        print_interrupts(&status.interrupts, output)?;
+    }
+    if status.others.is_empty() {
         return Ok(());
     }
     output.line("")?;
-    print_interrupts(&status.interrupts, output)
+    output.print(others(&status.others).render(output.width()))
+}
+
+/// A row for each CPU on which threads that are no tasks had anything.
+fn others(others: &[OthersStatus]) -> Table {
+    let longest = others.iter().map(|it| it.executed.max(it.throttled).max(it.punished)).max();
+    let unit = TimeUnit::for_longest(longest.unwrap_or(Nanos::ZERO));
+    let times = format!("other threads, {}", unit.name);
+    let mut table = Table::of("CPU").group(&times, &["executed", "throttled", "punished"]).group("", &["throttles"]);
+    for it in others {
+        table.row(vec![
+            it.cpu.to_string().into(),
+            unit.show(it.executed).into(),
+            unit.show(it.throttled).into(),
+            unit.show(it.punished).into(),
+            it.throttles.to_string().into(),
+        ]);
+    }
+    table
 }
 
 /// Prints a row for each thread that handles interrupts for tasks.
