@@ -275,7 +275,7 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 			return 0;
 		}
 	}
-	if (!is_braked)
+	if (!is_braked && !(before && number == LAXITY_NONE && goes_on(cpu, before)))
 		scx_bpf_dsq_move_to_local(OTHERS);
 	return 0;
 }
@@ -373,6 +373,7 @@ SEC("struct_ops/laxity_yield") int laxity_yield(unsigned long long *context)
 	struct task_struct *task = (struct task_struct *)context[0];
 
 	task->scx.slice = 0;
+	share_of(scx_bpf_task_cpu(task))->yields = 1;
 	return 0;
 }
 
