@@ -19,6 +19,11 @@ enum {
 	OPS_ENQUEUE_EXITING = 4,
 	OPS_ENQUEUE_MIGRATION_DISABLED = 16,
 };
+/* Goes through a queue, in its order. */
+struct bpf_iter_scx_dsq {
+	u64 opaque[6];
+} __attribute__((aligned(8)));
+
 /* Handed back by scx_bpf_reenqueue_local. */
 #define ENQUEUED_AGAIN (1ull << 40)
 #define DSQ_LOCAL (1ull << 63 | 2)
@@ -26,6 +31,9 @@ enum {
 
 void scx_bpf_dsq_insert(struct task_struct *task, u64 queue, u64 slice, u64 flags) SEC(".ksyms");
 void scx_bpf_dsq_insert_vtime(struct task_struct *task, u64 queue, u64 slice, u64 virtual_time, u64 flags) SEC(".ksyms");
+int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 queue, u64 flags) SEC(".ksyms");
+struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) SEC(".ksyms");
+void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) SEC(".ksyms");
 _Bool scx_bpf_dsq_move_to_local(u64 queue) SEC(".ksyms");
 s32 scx_bpf_dsq_nr_queued(u64 queue) SEC(".ksyms");
 s32 scx_bpf_create_dsq(u64 queue, s32 node) SEC(".ksyms");

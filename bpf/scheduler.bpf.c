@@ -285,7 +285,7 @@ LAXITY_INLINE u32 decide(s32 cpu, struct task_struct *before)
 			return DECIDED_SWITCH;
 		}
 	}
-	if (!is_braked)
+	if (!is_braked && !(before && number == LAXITY_NONE && goes_on(cpu, before)))
 		scx_bpf_dsq_move_to_local(OTHERS);
 	return decided;
 }
@@ -396,6 +396,7 @@ SEC("struct_ops/laxity_yield") int laxity_yield(unsigned long long *context)
 	struct task_struct *task = (struct task_struct *)context[0];
 
 	task->scx.slice = 0;
+	share_of(scx_bpf_task_cpu(task))->yields = 1;
 	return 0;
 }
 

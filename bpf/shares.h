@@ -87,6 +87,9 @@ struct laxity_share {
 	u64 until;
 	/* The thread that a regulator interrupted, in no queue until this CPU chooses again; 0. */
 	u64 displaced;
+	/* Whether the thread that executes here lets others go first. */
+	u64 yields;
+	u64 unused[7];
 };
 
 struct laxity_share shares[LAXITY_CPUS] SEC(".bss.shares") = {};
@@ -261,6 +264,7 @@ LAXITY_INLINE void begin_share(s32 cpu, struct task_struct *task)
 	u64 now = bpf_ktime_get_ns();
 
 	share_of(cpu)->since = now;
+	share_of(cpu)->yields = 0;
 	laxity_fair_advance(&fair, task->scx.dsq_vtime, now);
 }
 
@@ -277,6 +281,46 @@ LAXITY_INLINE void end_share(s32 cpu, struct task_struct *task, int is_task)
 	it->had += executed;
 	weight = task->policy == SCHED_IDLE ? LAXITY_IDLE_WEIGHT : laxity_weight(task->static_prio - MAX_RT_PRIO);
 	task->scx.dsq_vtime += laxity_virtual_span(executed, weight);
+}
+
+/* Whether a thread that waits, and may have `cpu`, is before `virtual_time`. */
+LAXITY_GLOBAL int is_one_before(s32 cpu, u64 virtual_time)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *task;
+	int is = 0;
+
+	bpf_iter_scx_dsq_new(&it, OTHERS, 0);
+	while ((task = bpf_iter_scx_dsq_next(&it))) {
+		/* One that may not leave another CPU. */
+		if (!bpf_cpumask_test_cpu(cpu, task->cpus_ptr) || (task->migration_disabled && scx_bpf_task_cpu(task) != cpu))
+			continue;
+		is = laxity_is_before(task->scx.dsq_vtime, virtual_time);
+		break;
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return is;
+}
+
+/*
+ * The slice of `task`, which is none of the tasks, is over, and Linux puts it into the queue only once another one is chosen: whether
+ * it would be the first there, and so goes on.
+ */
+LAXITY_INLINE int goes_on(s32 cpu, struct task_struct *task)
+{
+	struct laxity_share *it = share_of(cpu);
+	u64 now = bpf_ktime_get_ns();
+
+	if (!(task->scx.flags & IS_QUEUED) || !it->since || it->yields)
+		return 0;
+	end_share(cpu, task, 0);
+	it->since = now;
+	if (is_one_before(cpu, task->scx.dsq_vtime))
+		return 0;
+	/* Only where it is chosen: else those that wait would be behind the clock. */
+	laxity_fair_advance(&fair, task->scx.dsq_vtime, now);
+	task->scx.slice = SLICE_OTHERS;
+	return 1;
 }
 
 /* A thread joins sched_ext. */

@@ -135,7 +135,7 @@ pub struct ShareCounters {
 
 impl ShareCounters {
     /// Bytes of the structure.
-    pub const SIZE: usize = 64;
+    pub const SIZE: usize = 128;
 
     /// As the kernel wrote them; `None` if there are fewer bytes.
     pub fn read(bytes: &[u8]) -> Option<ShareCounters> {
