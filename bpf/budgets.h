@@ -65,17 +65,19 @@ LAXITY_INLINE int is_exhausted(struct laxity_job *job)
 }
 
 /* The job of task `number`, which goes on, ranks by the deadline of its next budget if it has got that meanwhile. */
-LAXITY_INLINE void rank_anew(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job)
+LAXITY_GLOBAL int rank_anew(s32 cpu, u32 number)
 {
-	if (!job->server.budget || setting.by_task || job->waits != WAITS_NOT)
-		return;
-	note->task = number;
-	urgency_of(number, job, note);
-	if (note->number == job->urgency && note->extra == job->of)
-		return;
-	job->urgency = note->number;
-	job->of = note->extra;
-	happen(note, HAPPENS_PRIORITY, cpu, number, job);
+	struct laxity_job *job = job_of(number);
+	struct laxity_note note = {};
+
+	if (!job || !job->server.budget || setting.by_task || job->waits != WAITS_NOT)
+		return 0;
+	urgency_of(number, job, &note);
+	if (note.number == job->urgency && note.extra == job->of)
+		return 0;
+	job->urgency = note.number;
+	job->of = note.extra;
+	return happen(&note, HAPPENS_PRIORITY, cpu, number, job);
 }
 
 /* The job on `cpu` has used up its budget: it is suspended until its deadline. Its thread is to be kept. */

@@ -230,17 +230,20 @@ LAXITY_INLINE int give(s32 cpu, u64 now, struct task_struct *before, struct laxi
 	return 1;
 }
 
+/* The event that each CPU notes where it decides, with interrupts off: the stack has no room for it. */
+struct laxity_note decisions[LAXITY_CPUS] SEC(".bss.decisions") = {};
+
 /* Which thread `cpu` has next, in place of `before`. Returns an enum laxity_decided. */
 LAXITY_INLINE u32 decide(s32 cpu, struct task_struct *before)
 {
 	struct task_struct *task;
 	u32 cluster = setting.cluster_of[cpu & (LAXITY_CPUS - 1)], local = setting.local_of[cpu & (LAXITY_CPUS - 1)];
-	u32 number = before ? number_of(before) : LAXITY_NONE, next, completed, decided;
+	u32 number = before ? number_of(before) : LAXITY_NONE, next, completed;
 	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
-	struct laxity_note note = {};
-	int is_braked = heed_brake(cpu);
+	struct laxity_note *note = &decisions[cpu & (LAXITY_CPUS - 1)];
 	u64 now = bpf_ktime_get_ns(), later, owes = owed(cpu, now, &later);
 
+	*note = (struct laxity_note){};
 	if (setting.is_staggered)
 		take_tick(cpu);
 	if (is_dedicated() && cpu == (s32)setting.dedicated)
@@ -249,16 +252,16 @@ LAXITY_INLINE u32 decide(s32 cpu, struct task_struct *before)
 		others_on(cpu)->go_first_in = 0;
 	if (before && job) {
 		completed = job->completed;
-		hear(&note, cpu, before, number, job);
+		hear(note, cpu, before, number, job);
 		if (before->scx.flags & IS_QUEUED && job->pid) {
 			/* A job that has not run yet, as the last one is just complete, begins first: the timer is set for it. */
 			if (job->completed == completed && is_exhausted(job)) {
-				end_section(&note, cpu, number, job);
-				throttle(&note, cpu, number, job);
+				end_section(note, cpu, number, job);
+				throttle(note, cpu, number, job);
 				await_release(before->pid);
 			} else {
-				rank_anew(&note, cpu, number, job);
-				attend(&note, cpu, number, job, owes);
+				rank_anew(cpu, number);
+				attend(note, cpu, number, job, owes);
 			}
 		}
 	}
@@ -267,17 +270,16 @@ LAXITY_INLINE u32 decide(s32 cpu, struct task_struct *before)
 	next = cluster == LAXITY_NONE ? LAXITY_NONE : laxity_to_run(cluster, local);
 	if (before && next != LAXITY_NONE && next == number && before->scx.flags & IS_QUEUED && job) {
 		/* It goes on, perhaps with its next job. */
-		if (happen(&note, HAPPENS_RUN, cpu, number, job) < 0)
+		if (happen(note, HAPPENS_RUN, cpu, number, job) < 0)
 			FAIL("a switch was refused", before->pid);
 		before->scx.slice = job->kept_since ? SECTION_MAX : SLICE_ENDLESS;
 		if (job->server.budget)
 			set_timer(before->pid);
 		return DECIDED;
 	}
-	decided = job ? DECIDED : DECIDED_ELSE;
 	job = next == LAXITY_NONE ? 0 : job_of(next);
 	/* Where its thread is still on its way, laxity_enqueue kicks this CPU once it is there. */
-	if (job && happen(&note, HAPPENS_CLAIM, cpu, next, job) > 0) {
+	if (job && happen(note, HAPPENS_CLAIM, cpu, next, job) > 0) {
 		task = bpf_task_from_pid(job->pid);
 		if (task) {
 			send(cpu, task, job);
@@ -285,9 +287,9 @@ LAXITY_INLINE u32 decide(s32 cpu, struct task_struct *before)
 			return DECIDED_SWITCH;
 		}
 	}
-	if (!is_braked && !(before && number == LAXITY_NONE && goes_on(cpu, before)))
+	if (!is_throttled(cpu, now) && !(before && number == LAXITY_NONE && goes_on(cpu, before)))
 		scx_bpf_dsq_move_to_local(OTHERS);
-	return decided;
+	return number == LAXITY_NONE ? DECIDED_ELSE : DECIDED;
 }
 
 SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *context)
@@ -296,6 +298,7 @@ SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *contex
 	u32 decided;
 
 	begin_decision(cpu);
+	heed_brake(cpu);
 	decided = decide(cpu, (struct task_struct *)context[1]);
 	end_decision(cpu, decided);
 	return 0;
