@@ -1,7 +1,7 @@
 """What Brandenburg & Anderson (RTSS 2009) say, asked of Laxity's scheduler in the kernel.
 
-It has six of the paper's twelve realizations: those with a coarse queue. What the paper says of the others cannot be
-decided here. Reasons are those that the measured overheads show.
+It has six of the paper's twelve realizations: those with a coarse queue. The paper's claims about the others cannot
+be decided here. Reasons are those that the measured overheads show.
 """
 
 from __future__ import annotations
