@@ -4,7 +4,7 @@
  *
  * Only where setting.is_measured says so: it is a constant when the programs are loaded, and the verifier takes all of this out
  * of a scheduler that is not measured. An interval goes into the buffer of notes, and what does not fit there is counted. Each
- * begins and ends on one CPU, but for the one from a kick on. What it takes to write one down lies between intervals.
+ * begins and ends on one CPU, but for the one from a kick on. The time to write one down lies between intervals.
  *
  * Where Linux itself works it cannot be seen from here: before a handler of a timer begins, and after a thread was chosen. The
  * first is known from when the timer was due, the second from the thread, which finds `runs_since` in its page.

@@ -1,16 +1,17 @@
 """What Laxity's scheduler in the kernel costs in the lab's machine (scripts/kernel_lab.py): `make measure-kernel`.
 
-    measure_kernel.py [--for SPAN] [--tasks LIST] [--out FOLDER] PROGRAMS
+    measure_kernel.py [--for SPAN] [--tasks LIST] [--only LIST] [--out FOLDER] PROGRAMS
 
 PROGRAMS is the folder with laxity, laxity-scheduler and laxity-scheduler.bpf.o. Writes a file of `laxity sched measure`
-for each realization into FOLDER. Realizations that release jobs where they run are measured on one CPU: there one
-instruction takes one nanosecond, and each run says the same. Those with a dedicated CPU need two, and CPUs of the lab
-take turns: what another CPU carries out in between is a part of an interval, too. So jobs are short there, and what is
-left of that is among the outliers, or said. The same holds for the IPI latency, which all realizations are measured for
-on two CPUs, in files of their own: it is that of an idle CPU, with what the sender still does.
+for each realization into FOLDER, each from a machine of its own; those that are there are kept. Realizations that
+release jobs where they run are measured on one CPU: there one instruction takes one nanosecond, and each run says the
+same. Those with a dedicated CPU need two, and CPUs of the lab take turns: what another CPU carries out in between is a
+part of an interval, too. So jobs are short there, a tenth of the samples is left out, and the IPI latency is that of an
+idle CPU, with what the sender still carries out, which is the more the more tasks there are.
 """
 
 import argparse
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,9 +20,11 @@ import kernel_lab
 
 ROOT = Path(__file__).parents[1]
 
-# Realizations by the CPUs of the machine, and how much of a CPU jobs take, in percent.
-MACHINES = {1: ["CEm", "CQm", "S-CQm"], 2: ["CE1", "CQ1", "S-CQ1"]}
+# Each realization, and the CPUs of its machine.
+CPUS = {"CEm": 1, "CE1": 2, "CQm": 1, "CQ1": 2, "S-CQm": 1, "S-CQ1": 2}
+# How much of a CPU jobs take, and how many of the samples are left out, both in percent, by the CPUs of the machine.
 LOADS = {1: 20, 2: 2}
+OUTLIERS = {1: 1, 2: 10}
 
 
 def commit() -> str:
@@ -31,42 +34,49 @@ def commit() -> str:
     return done.stdout.strip() or "of no repository"
 
 
-def measure(programs: list[Path], out: Path, smp: int, options: str, seconds: float) -> None:
-    """Measures the realizations for so many CPUs."""
+def measure(programs: list[Path], file: Path, options: str, seconds: float) -> None:
+    """Measures what `file` is to have, and writes it."""
+    realization, smp = file.stem, CPUS[file.stem]
     label = f"emulated machine, instruction counts; commit {commit()}"
-    wanted = f"laxity sched measure {options} --load {LOADS[smp]} --label '{label}'"
-    script = f"{wanted} --realization {','.join(MACHINES[smp])} --out /out/overheads || exit 1\n"
-    if smp > 1:
-        script += f"{wanted} --realization {','.join(MACHINES[1])} --out /out/ipi || exit 2\n"
-    code = kernel_lab.run(script, programs, out, smp, seconds)
-    said = (out / "output.txt").read_text(errors="replace")
-    sys.stdout.write(said)
+    options = (
+        f"{options} --realization {realization} --load {LOADS[smp]} --outliers {OUTLIERS[smp]} --out /out/overheads"
+    )
+    script = f"laxity sched measure {options} --label '{label}'\n"
+    machine = file.with_suffix("")
+    code = kernel_lab.run(script, programs, machine, smp, seconds)
+    sys.stdout.write((machine / "output.txt").read_text(errors="replace"))
+    sys.stdout.flush()
     if code:
-        raise kernel_lab.FailedError(f"the measurement ended with {code}")
+        raise kernel_lab.FailedError(f"the measurement of {realization} ended with {code}")
+    (machine / "overheads" / f"{realization}.toml").replace(file)
 
 
 def main() -> int:
-    """Runs the machines, and collects their files."""
+    """Runs a machine after the other."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--for", dest="span", default="10s", help="for each number of tasks; default: 10s")
     parser.add_argument("--tasks", default="25,50,75,100,125,150,175,200,225,250")
-    parser.add_argument("--smp", type=int, action="append", choices=sorted(MACHINES), help="only with so many CPUs")
+    parser.add_argument(
+        "--only", metavar="LIST", default=",".join(CPUS), help="these realizations; default: %(default)s"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "kernel-overheads")
-    parser.add_argument("--timeout", type=float, default=7200, help="of each machine, in seconds; default: 7200")
+    parser.add_argument("--timeout", type=float, default=3600, help="of each machine, in seconds; default: 3600")
     parser.add_argument("programs", type=Path, help="the folder that has them")
     arguments = parser.parse_args()
+    # A request to end is an end like that by Ctrl-C: QEMU ends, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     scheduler = arguments.programs / "laxity-scheduler"
     programs = [arguments.programs / "laxity", scheduler, scheduler.with_suffix(".bpf.o")]
-    options = f"--for {arguments.span} --tasks {arguments.tasks}"
     arguments.out.mkdir(parents=True, exist_ok=True)
     try:
-        for smp in arguments.smp or sorted(MACHINES):
-            machine = arguments.out / f"machine-{smp}"
-            measure(programs, machine, smp, options, arguments.timeout)
-            for path in sorted((machine / "overheads").iterdir()):
-                path.replace(arguments.out / path.name)
-            for path in sorted((machine / "ipi").glob("*.toml")):
-                path.replace(arguments.out / f"{path.stem}-on-{smp}-cpus.toml")
+        for name in arguments.only.split(","):
+            if name not in CPUS:
+                parser.error(f"--only {name}: there are {', '.join(CPUS)}")
+            file = arguments.out / f"{name}.toml"
+            if file.exists():
+                print(f"{file} is there")
+                continue
+            measure(programs, file, f"--for {arguments.span} --tasks {arguments.tasks}", arguments.timeout)
     except (kernel_lab.MissingError, kernel_lab.FailedError) as reason:
         print(f"measure-kernel: {reason}", file=sys.stderr)
         return 77 if isinstance(reason, kernel_lab.MissingError) else 1

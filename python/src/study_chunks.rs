@@ -57,9 +57,12 @@ impl PyStudy {
     fn new(name: &str, options: &str) -> PyResult<Self> {
         let study: Box<dyn Study + Send> = match name {
             "brandenburg2009gedf" => Box::new(GedfStudy::new(options.parse().map_err(value_error)?)),
+            "brandenburg2009gedf_kernel" => Box::new(GedfStudy::in_kernel(options.parse().map_err(value_error)?)),
             "elliott2012klmirqd" => Box::new(KlmirqdStudy::new(options.parse().map_err(value_error)?)),
             _ => {
-                let message = format!("unknown study \"{name}\"; write brandenburg2009gedf or elliott2012klmirqd");
+                let message = format!(
+                    "unknown study \"{name}\"; write brandenburg2009gedf, brandenburg2009gedf_kernel or elliott2012klmirqd"
+                );
                 return Err(value_error(message));
             }
         };

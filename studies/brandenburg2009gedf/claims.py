@@ -56,14 +56,15 @@ MARGIN = 0.004
 size, and less than an eye sees in a graph."""
 
 
-def _gain(results: Results, scenario: str, graph: str, better: str, worse: str) -> float:
+def gained(results: Results, scenario: str, graph: str, better: str, worse: str) -> float:
+    """What one curve has more of weighted schedulability than another."""
     return results.weighted(scenario, graph, better) - results.weighted(scenario, graph, worse)
 
 
-def _cases(results: Results, graphs: tuple[str, ...], pairs: tuple[tuple[str, str], ...]) -> list[tuple[str, float]]:
+def compared(results: Results, graphs: tuple[str, ...], pairs: tuple[tuple[str, str], ...]) -> list[tuple[str, float]]:
     """Each scenario, graph and pair with what its first curve gains over its second."""
     return [
-        (f"{scenario} {graph} {a}>{b}", _gain(results, scenario, graph, a, b))
+        (f"{scenario} {graph} {a}>{b}", gained(results, scenario, graph, a, b))
         for scenario in results.scenarios
         for graph in graphs
         for a, b in pairs
@@ -71,7 +72,8 @@ def _cases(results: Results, graphs: tuple[str, ...], pairs: tuple[tuple[str, st
     ]
 
 
-def _list(cases: list[str], most: int = 6) -> str:
+def listed(cases: list[str], most: int = 6) -> str:
+    """The first of some cases, and how many more there are."""
     return (
         ", ".join(cases[:most]) + (f" and {len(cases) - most} more" if len(cases) > most else "") if cases else "none"
     )
@@ -94,11 +96,11 @@ DEDICATED = (("CE1", "CEm"), ("FE1", "FEm"), ("CQ1", "CQm"))
 
 
 def _dedicated(results: Results) -> Finding:
-    cases = [case for case in _cases(results, ("hard", "soft"), DEDICATED) if "uni-heavy/long" not in case[0]]
+    cases = [case for case in compared(results, ("hard", "soft"), DEDICATED) if "uni-heavy/long" not in case[0]]
     good = sum(gain > -MARGIN for _, gain in cases)
     better = sum(gain > MARGIN for _, gain in cases)
     worse = [f"{name} ({gain:+.3f})" for name, gain in cases if gain <= -MARGIN]
-    why = f"worse in {_list(worse)}" if worse else ""
+    why = f"worse in {listed(worse)}" if worse else ""
     return Finding(graded(good, len(cases)), f"better in {better}, not worse in {good} of {len(cases)} cases", why)
 
 
@@ -106,19 +108,19 @@ def _only_global(results: Results) -> Finding:
     consistent = [
         scenario
         for scenario in results.scenarios
-        if all(_gain(results, scenario, graph, m, one) > 0 for graph in ("hard", "soft") for one, m in DEDICATED)
+        if all(gained(results, scenario, graph, m, one) > 0 for graph in ("hard", "soft") for one, m in DEDICATED)
     ]
     hypothesis = (
         "it comes out so with release interrupts charged task by task in the soft case too (option soft=task-centric)"
     )
     found = consistent == ["uni-heavy/long"]
-    ours = f"global better in all pairs, hard and soft: {_list(consistent)}"
+    ours = f"global better in all pairs, hard and soft: {listed(consistent)}"
     return Finding(yes(found), ours, hypothesis="" if found else hypothesis)
 
 
 def _less_pronounced(results: Results) -> Finding:
     def mean(period: str) -> float:
-        cases = _cases(results, ("hard", "soft"), DEDICATED)
+        cases = compared(results, ("hard", "soft"), DEDICATED)
         chosen = [abs(gain) for name, gain in cases if f"/{period} " in name]
         return sum(chosen) / max(len(chosen), 1)
 
@@ -126,8 +128,9 @@ def _less_pronounced(results: Results) -> Finding:
     return Finding(yes(long < moderate), f"mean difference {long:.3f} for long, {moderate:.3f} for moderate periods")
 
 
-def _staggered(results: Results) -> Finding:
-    cases = _cases(results, ("hard",), (("S-CQm", "CQm"), ("S-CQ1", "CQ1")))
+def staggered(results: Results) -> Finding:
+    """Whether staggered quanta beat aligned ones."""
+    cases = compared(results, ("hard",), (("S-CQm", "CQm"), ("S-CQ1", "CQ1")))
     better, good = sum(gain > MARGIN for _, gain in cases), sum(gain > -MARGIN for _, gain in cases)
     worse = [f"{name} ({gain:+.3f})" for name, gain in cases if gain <= -MARGIN]
     ours = f"better in {better}, not worse in {good} of {len(cases)} cases"
@@ -138,74 +141,81 @@ def _staggered(results: Results) -> Finding:
         "staggering takes nearly a second quantum from every period, and where tasks are few its lower overheads do "
         "not make up for it"
     )
-    return Finding(verdict, ours, f"worse in {_list(worse)}", hypothesis)
+    return Finding(verdict, ours, f"worse in {listed(worse)}", hypothesis)
 
 
-def _best_quantum(results: Results) -> Finding:
-    mean = {name: _mean(results, "hard", name) for name in ("CQm", "CQ1", "S-CQm", "S-CQ1")}
+def best_quantum(results: Results) -> Finding:
+    """Whether S-CQ1 is the best quantum-driven plugin."""
+    mean = {name: mean_of(results, "hard", name) for name in ("CQm", "CQ1", "S-CQm", "S-CQ1")}
     best = max(mean, key=lambda name: mean[name])
     why = "" if best == "S-CQ1" else f"{best} is ahead where staggering does not pay"
-    return Finding(yes(best == "S-CQ1"), "mean weighted schedulability " + _numbers(mean), why)
+    return Finding(yes(best == "S-CQ1"), "mean weighted schedulability " + numbered(mean), why)
 
 
-def _mean(results: Results, graph: str, name: str) -> float:
+def mean_of(results: Results, graph: str, name: str) -> float:
+    """The mean weighted schedulability of a curve over all scenarios."""
     return sum(results.weighted(scenario, graph, name) for scenario in results.scenarios) / len(results.scenarios)
 
 
-def _numbers(values: dict[str, float]) -> str:
+def numbered(values: dict[str, float]) -> str:
+    """Names with their values, the largest first."""
     return ", ".join(f"{name} {value:.3f}" for name, value in sorted(values.items(), key=lambda item: -item[1]))
 
 
-def _quantum_hard(results: Results) -> Finding:
+def quantum_hard(results: Results) -> Finding:
+    """Whether CQm beats CEm in just the scenarios that the paper names."""
     expected = {"uni-light/moderate", "uni-light/long", "uni-medium/moderate"} & set(results.scenarios)
-    found = {s for s in results.scenarios if _gain(results, s, "hard", "CQm", "CEm") > MARGIN}
+    found = {s for s in results.scenarios if gained(results, s, "hard", "CQm", "CEm") > MARGIN}
     extra, lacking = sorted(found - expected), sorted(expected - found)
     why = "; ".join(
         text
         for text, cases in (
-            (f"also in {_list(extra)}", extra),
-            (f"not in {_list(lacking)}", lacking),
+            (f"also in {listed(extra)}", extra),
+            (f"not in {listed(lacking)}", lacking),
         )
         if cases
     )
     agree = len(results.scenarios) - len(extra) - len(lacking)
-    ours = f"CQm better in {_list(sorted(found))}: {agree} of {len(results.scenarios)} scenarios as in the paper"
+    ours = f"CQm better in {listed(sorted(found))}: {agree} of {len(results.scenarios)} scenarios as in the paper"
     return Finding(graded(agree, len(results.scenarios), most=0.94, some=0.75), ours, why)
 
 
-def _never_better(graphs: tuple[str, ...], a: str, b: str) -> Callable[[Results], Finding]:
+def never_better(graphs: tuple[str, ...], a: str, b: str) -> Callable[[Results], Finding]:
     """Finds whether a is nowhere better than b."""
 
     def check(results: Results) -> Finding:
-        cases = _cases(results, graphs, ((a, b),))
+        cases = compared(results, graphs, ((a, b),))
         good = sum(gain <= MARGIN for _, gain in cases)
         better = [f"{name} ({gain:+.3f})" for name, gain in cases if gain > MARGIN]
         ours = f"{a} not better than {b} in {good} of {len(cases)} cases"
-        return Finding(graded(good, len(cases), most=1.0), ours, f"better in {_list(better)}" if better else "")
+        return Finding(graded(good, len(cases), most=1.0), ours, f"better in {listed(better)}" if better else "")
 
     return check
 
 
-def _staggered_inferior(results: Results) -> Finding:
+def staggered_inferior(results: Results) -> Finding:
+    """Whether staggered quanta lose against events but for many light tasks and long periods."""
     light_long = {"uni-light/long", "bimo-light/long"}
-    cases = _cases(results, ("hard",), (("S-CQm", "CEm"), ("S-CQ1", "CEm")))
+    cases = compared(results, ("hard",), (("S-CQm", "CEm"), ("S-CQ1", "CEm")))
     exceptions = [
         f"{name} ({gain:+.3f})" for name, gain in cases if gain > MARGIN and name.split()[0] not in light_long
     ]
     good = len(cases) - len(exceptions)
     ours = f"as the paper says in {good} of {len(cases)} cases"
-    return Finding(graded(good, len(cases)), ours, f"also better in {_list(exceptions)}" if exceptions else "")
+    return Finding(graded(good, len(cases)), ours, f"also better in {listed(exceptions)}" if exceptions else "")
 
 
-def _quantum_soft(results: Results) -> Finding:
+def quantum_soft(results: Results) -> Finding:
+    """Whether CQm beats CEm in the soft case as the paper says."""
+
     def better(period: str) -> list[str]:
-        return [s for s in results.scenarios if s.endswith(period) and _gain(results, s, "soft", "CQm", "CEm") > 0]
+        return [s for s in results.scenarios if s.endswith(period) and gained(results, s, "soft", "CQm", "CEm") > 0]
 
     expected = [s for s in results.scenarios if s.endswith("/moderate") and s != "bimo-light/moderate"]
     moderate, long = better("/moderate"), better("/long")
     agree = sum(s in moderate for s in expected) + ("bimo-light/moderate" not in moderate)
     ours = (
-        f"moderate periods: CQm better in {_list(moderate)}; short: in {len(better('/short'))} of 6; "
+        f"moderate periods: CQm better in {listed(moderate)}; short: in {len(better('/short'))} of 6; "
         f"long: in {len(long)} of 6"
     )
     lacking = [s for s in expected if s not in moderate]
@@ -213,14 +223,14 @@ def _quantum_soft(results: Results) -> Finding:
     if not lacking:
         return Finding(verdict, ours)
     hypothesis = "which is ahead depends on the accounting for interrupts (option `soft`)"
-    return Finding(verdict, ours, f"not in {_list(lacking)}", hypothesis)
+    return Finding(verdict, ours, f"not in {listed(lacking)}", hypothesis)
 
 
 def _worst_soft(results: Results) -> Finding:
     worst = [
         s
         for s in results.scenarios
-        if all(_gain(results, s, "soft", "HEm", other) <= MARGIN for other in PLUGINS if other != "HEm")
+        if all(gained(results, s, "soft", "HEm", other) <= MARGIN for other in PLUGINS if other != "HEm")
     ]
     others = [s for s in results.scenarios if s not in worst]
     rivals = [plugin for plugin in PLUGINS if plugin != "HEm"]
@@ -228,18 +238,18 @@ def _worst_soft(results: Results) -> Finding:
     for scenario in others:
         last = min((results.weighted(scenario, "soft", plugin), plugin) for plugin in rivals)[1]
         beaten.append(f"{last} in {scenario}")
-    why = f"worse still: {_list(beaten)}" if others else ""
+    why = f"worse still: {listed(beaten)}" if others else ""
     return Finding(graded(len(worst), len(results.scenarios)), f"last in {len(worst)} of {len(results.scenarios)}", why)
 
 
 def _best_overall(results: Results) -> Finding:
     names = {
-        graph: {name: _mean(results, graph, name) for name in (HARD if graph == "hard" else SOFT)[1:]}
+        graph: {name: mean_of(results, graph, name) for name in (HARD if graph == "hard" else SOFT)[1:]}
         for graph in ("hard", "soft")
     }
     top = {graph: sorted(mean, key=lambda name: -mean[name])[:2] for graph, mean in names.items()}
     good = sum(set(best) == {"FE1", "CE1"} for best in top.values())
-    ours = "; ".join(f"{graph}: {_numbers(mean)}" for graph, mean in names.items())
+    ours = "; ".join(f"{graph}: {numbered(mean)}" for graph, mean in names.items())
     return Finding(graded(good, 2, most=1.0), ours)
 
 
@@ -248,7 +258,7 @@ def _most_fe1(results: Results) -> Finding:
     best = [
         f"{s} {graph}"
         for s, graph in cases
-        if all(_gain(results, s, graph, "FE1", name) > -MARGIN for name in (HARD if graph == "hard" else SOFT)[1:])
+        if all(gained(results, s, graph, "FE1", name) > -MARGIN for name in (HARD if graph == "hard" else SOFT)[1:])
     ]
     return Finding(
         graded(len(best), len(cases), most=0.5, some=0.3), f"no other better in {len(best)} of {len(cases)} cases"
@@ -259,12 +269,12 @@ def _near_ideal(results: Results) -> Finding:
     panels = [("hard", u) for u in ("bimo-light", "bimo-medium", "uni-heavy", "bimo-heavy")]
     panels += [("soft", u) for u in ("uni-medium", "uni-heavy", "bimo-light", "bimo-medium", "bimo-heavy")]
     gaps = {
-        f"{graph} {u}": _gain(results, f"{u}/moderate", graph, "G-EDF", "FE1")
+        f"{graph} {u}": gained(results, f"{u}/moderate", graph, "G-EDF", "FE1")
         for graph, u in panels
         if f"{u}/moderate" in results.scenarios
     }
     near = sum(gap < 0.1 for gap in gaps.values())
-    return Finding(graded(near, len(gaps)), "weighted schedulability lost to overheads by FE1: " + _numbers(gaps))
+    return Finding(graded(near, len(gaps)), "weighted schedulability lost to overheads by FE1: " + numbered(gaps))
 
 
 CLAIMS = (
@@ -281,32 +291,32 @@ CLAIMS = (
           "consistently preferable.", _only_global),
     Claim("staggered", "Section 4.3, Figs. 4(a,c,e)",
           "Staggered quanta are generally preferable to aligned quanta: S-CQm outperforms CQm and S-CQ1 outperforms "
-          "CQ1 in most cases (HRT).", _staggered),
+          "CQ1 in most cases (HRT).", staggered),
     Claim("best-quantum", "Section 4.3",
-          "S-CQ1 is the best-performing quantum-driven plugin (HRT).", _best_quantum),
+          "S-CQ1 is the best-performing quantum-driven plugin (HRT).", best_quantum),
     Claim("quantum-hard", "Section 4.3",
           "HRT: CQm outperforms CEm only in the cases of uniform light utilizations and moderate or long periods, "
-          "and medium utilizations with moderate periods.", _quantum_hard),
+          "and medium utilizations with moderate periods.", quantum_hard),
     Claim("cq1-hard", "Section 4.3",
-          "HRT: CQ1 is never preferable to CE1.", _never_better(("hard",), "CQ1", "CE1")),
+          "HRT: CQ1 is never preferable to CE1.", never_better(("hard",), "CQ1", "CE1")),
     Claim("staggered-event", "Section 4.3",
           "S-CQm and S-CQ1 are inferior to CEm except for scenarios with many light tasks and long periods.",
-          _staggered_inferior),
+          staggered_inferior),
     Claim("quantum-soft", "Section 4.3, Fig. 5",
           "SRT: CQm is clearly preferable to CEm in every inset but (b), and similarly for short periods; CEm "
-          "remains superior for long periods.", _quantum_soft),
+          "remains superior for long periods.", quantum_soft),
     Claim("cq1-soft", "Section 4.3",
           "SRT: CE1 remains preferable to CQ1 for all period and utilization distributions.",
-          _never_better(("soft",), "CQ1", "CE1")),
+          never_better(("soft",), "CQ1", "CE1")),
     Claim("hem-soft", "Section 4.3, Fig. 5",
           "In the SRT case, HEm is the worst-performing plugin in all tested scenarios.", _worst_soft),
     Claim("hem-hard", "Section 4.3, Fig. 4(f)",
-          "HRT: HEm is never preferable to CEm.", _never_better(("hard",), "HEm", "CEm")),
+          "HRT: HEm is never preferable to CEm.", never_better(("hard",), "HEm", "CEm")),
     Claim("fem", "Section 4.3",
           "FEm is never preferable to CEm in any of the tested scenarios.",
-          _never_better(("hard", "soft"), "FEm", "CEm")),
+          never_better(("hard", "soft"), "FEm", "CEm")),
     Claim("fe1", "Section 4.3",
-          "FE1 never performs worse than CE1.", _never_better(("hard", "soft"), "CE1", "FE1")),
+          "FE1 never performs worse than CE1.", never_better(("hard", "soft"), "CE1", "FE1")),
     Claim("best", "Section 4.3",
           "Overall, the FE1 and CE1 plugins performed best.", _best_overall),
     Claim("best-fe1", "Section 5",

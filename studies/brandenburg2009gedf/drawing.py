@@ -65,14 +65,15 @@ def draw_all(canvas: Canvas[Results], *, every: bool) -> Iterator[tuple[str, str
         for number, graph in ((4, "hard"), (5, "soft")):
             if all(f"{u}/moderate" in results.scenarios for u in UTILIZATIONS):
                 title = f"{GRAPH[graph]}; moderate periods"
-                yield f"Figure {number}", title, _insets(canvas, number, graph)
+                names = SOFT if graph == "soft" else HARD
+                yield f"Figure {number}", title, insets(canvas, number, graph, names)
         for first, graph in ((18, "hard"), (24, "soft")):
             for offset, utilization in enumerate(FIGURE_ORDER):
                 if f"{utilization}/short" in results.scenarios:
                     title = f"{GRAPH[graph]}; {UTILIZATION[utilization]}"
                     names = SOFT if graph == "soft" else HARD
                     paper = f"Fig. {first + offset}"
-                    yield f"Figure {first + offset}", title, _row(canvas, paper, graph, utilization, names)
+                    yield f"Figure {first + offset}", title, row(canvas, paper, graph, utilization, names)
         if every:
             yield from _comparisons(canvas)
 
@@ -92,27 +93,27 @@ def _figure_3(canvas: Canvas[Results]) -> Path:
         ax.set_ylim(bottom=0)
         ax.grid(color="#E4E6E9", linewidth=0.6)
         ax.spines[["top", "right"]].set_visible(False)
-    _legend(fig, names)
+    legend(fig, names)
     note(fig, "Paper: Fig. 3 (same tables). Data: Brandenburg & Anderson 2009, Tables 8, 10, 12.")
     return save(fig, canvas, "figure-003")
 
 
-def _legend(fig, names: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def legend(fig, names: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    """The curves of these names, above all insets."""
     styles = [look(name) for name in names]
     handles = [Line2D([], [], color=s.colour, linestyle=s.dash, linewidth=1.4, label=s.label) for s in styles]
     fig.legend(handles=handles, loc="outside upper center", ncols=5, frameon=False, columnspacing=1.2, handlelength=2.6)
 
 
-def _insets(canvas: Canvas[Results], number: int, graph: str) -> Path:
+def insets(canvas: Canvas[Results], number: int, graph: str, names: tuple[str, ...]) -> Path:
     """Figures 4 and 5: two columns, uniform at the left and bimodal at the right."""
-    names = SOFT if graph == "soft" else HARD
     fig = figure(7.4, 8.2)
     axes = fig.subplots(3, 2)
     order = ("uni-light", "bimo-light", "uni-medium", "bimo-medium", "uni-heavy", "bimo-heavy")
     for letter, ax, utilization in zip("abcdef", axes.flat, order, strict=True):
         _inset(ax, canvas.results, graph, f"{utilization}/moderate", names)
         ax.set(title=f"({letter}) {UTILIZATION[utilization]}", xlabel=X_LABEL, ylabel=Y_LABEL)
-    _legend(fig, names)
+    legend(fig, names)
     note(fig, f"Paper: Fig. {number}. {GRAPH[graph]}, periods {PERIOD['moderate']}. {canvas.caption}")
     return save(fig, canvas, f"figure-{number:03}")
 
@@ -127,7 +128,7 @@ def _start(curve: Curve) -> float:
     return float(curve.x[0])
 
 
-def _row(canvas: Canvas[Results], paper: str, graph: str, utilization: str, names: tuple[str, ...]) -> Path:
+def row(canvas: Canvas[Results], paper: str, graph: str, utilization: str, names: tuple[str, ...]) -> Path:
     """Three insets: short, moderate and long periods."""
     results = canvas.results
     fig = figure(9.6, 3.3)
@@ -137,7 +138,7 @@ def _row(canvas: Canvas[Results], paper: str, graph: str, utilization: str, name
         if scenario in results.scenarios:
             _inset(ax, results, graph, scenario, names)
         ax.set(title=f"({letter}) {PERIOD[period]}", xlabel=X_LABEL, ylabel=Y_LABEL)
-    _legend(fig, names)
+    legend(fig, names)
     note(fig, f"Paper: {paper}. {GRAPH[graph]}, {UTILIZATION[utilization]}. {canvas.caption}")
     number = int(paper.removeprefix("Fig. ").split(",")[0])
     return save(fig, canvas, f"figure-{number:03}")
@@ -155,5 +156,5 @@ def _comparisons(canvas: Canvas[Results]) -> Iterator[tuple[str, str, Path]]:
                     continue
                 number = first + offset
                 title = f"{names[0]} and {names[1]} ({what}); {GRAPH[graph]}; {UTILIZATION[utilization]}"
-                path = _row(canvas, f"Fig. {number}, {what}", graph, utilization, names)
+                path = row(canvas, f"Fig. {number}, {what}", graph, utilization, names)
                 yield f"Figure {number}", title, path

@@ -16,6 +16,7 @@ from studies.common.claims import Claim, Table
 STUDIES = (
     "ali2018bwlock",
     "brandenburg2009gedf",
+    "brandenburg2009gedf_kernel",
     "elliott2012klmirqd",
     "elliott2012klmirqd_runtime",
     "elliott2015vision",

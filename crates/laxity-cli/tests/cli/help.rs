@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 47] = [
+const VERBS: [&[&str]; 48] = [
     &["simulate"],
     &["run"],
     &["check"],
@@ -47,6 +47,7 @@ const VERBS: [&[&str]; 47] = [
     &["sched"],
     &["sched", "doctor"],
     &["sched", "start"],
+    &["sched", "measure"],
     &["sched", "status"],
     &["sched", "stop"],
     &["completions"],

@@ -130,6 +130,34 @@ fn settings_that_the_kernel_side_cannot_have_are_bad_usage() {
 }
 
 #[test]
+fn measurements_that_cannot_be_are_bad_usage() {
+    for (words, reason) in [
+        (&["--tasks", "50,25"][..], "each number larger than the one before"),
+        (&["--tasks", "0,5"], "at least one task"),
+        (&["--tasks", "256"], "255 at most"),
+        (&["--for", "10ms"], "at least 100 ms"),
+        (&["--realization", "FEm"], "--realization FEm: there are CEm, CQm, S-CQm, CE1, CQ1, S-CQ1"),
+        (&["--realization", "CE1", "--cpus", "3"], "which leaves none for jobs"),
+        (&["--outliers", "50"], "no share of the samples"),
+        (&["--load", "0"], "1..=90"),
+        (&["--cpus", "64"], "CPU 64 is beyond the 64 CPUs"),
+    ] {
+        let (code, out, err) = run(["sched", "measure"].iter().chain(words));
+        assert_eq!((code, out.as_str()), (2, ""), "{words:?}: {err}");
+        assert!(err.contains(reason), "{words:?}: {err}");
+    }
+    let (code, _, err) = run(["sched", "start", "--overheads"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("--trace"), "{err}");
+    if Path::new("/sys/kernel/sched_ext").exists() {
+        return skip("this kernel has sched_ext: tests/python/kernel_lab_measures.py asks there");
+    }
+    let (code, _, err) = run(["sched", "measure", "--realization", "CEm"]);
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("laxity sched doctor"), "{err}");
+}
+
+#[test]
 fn without_a_scheduler_in_the_kernel_status_top_and_stop_say_how_to_start_it() {
     if Path::new("/sys/kernel/sched_ext").exists() {
         return skip(

@@ -2,6 +2,7 @@
 
 use laxity_model::{Invocation, OverheadProfile, Quanta, Scheduler, Statistic};
 
+use super::kernel;
 use crate::Curve;
 
 /// What a task set must be shown to do.
@@ -31,6 +32,9 @@ const PLUGINS: [&str; 7] = ["CEm", "CE1", "FEm", "FE1", "HEm", "CQm", "CQ1"];
 /// 9 and 10, hard only.
 const STAGGERED: [&str; 2] = ["S-CQm", "S-CQ1"];
 
+/// Those that the scheduler in the kernel has.
+const IN_KERNEL: [&str; 4] = ["CEm", "CE1", "CQm", "CQ1"];
+
 impl Criterion {
     /// The name of the graph.
     pub const fn name(self) -> &'static str {
@@ -44,8 +48,24 @@ impl Criterion {
 impl GedfCurve {
     /// All curves: ten hard ones, then eight soft ones, in the order of the paper's legends.
     pub fn all() -> Vec<GedfCurve> {
-        let hard = PLUGINS.iter().chain(&STAGGERED).map(|&name| Self::measured(Criterion::Hard, name));
-        let soft = PLUGINS.iter().map(|&name| Self::measured(Criterion::Soft, name));
+        Self::of(&PLUGINS, |scheduler, statistic| {
+            OverheadProfile::published_for(scheduler, statistic).expect("the paper measured these seven")
+        })
+    }
+
+    /// The curves of the realizations that the scheduler in the kernel has, with what it costs: seven hard ones, five soft ones.
+    pub fn in_kernel() -> Vec<GedfCurve> {
+        // Staggered quanta or not: what is event-driven has none.
+        let name = |scheduler: &Scheduler| match scheduler.invocation {
+            Invocation::EventDriven => Scheduler { quanta: Quanta::Aligned, ..*scheduler }.realization(),
+            Invocation::QuantumDriven => scheduler.realization(),
+        };
+        Self::of(&IN_KERNEL, |scheduler, statistic| kernel::profile(&name(scheduler), statistic))
+    }
+
+    fn of(names: &[&'static str], costs: impl Fn(&Scheduler, Statistic) -> OverheadProfile) -> Vec<GedfCurve> {
+        let hard = names.iter().chain(&STAGGERED).map(|&name| Self::measured(Criterion::Hard, name, &costs));
+        let soft = names.iter().map(|&name| Self::measured(Criterion::Soft, name, &costs));
         [Self::ideal(Criterion::Hard)]
             .into_iter()
             .chain(hard)
@@ -69,7 +89,11 @@ impl GedfCurve {
     }
 
     /// Hard: worst-case overheads, and quanta as the name says. Soft: average overheads, staggered quanta.
-    fn measured(criterion: Criterion, name: &'static str) -> Self {
+    fn measured(
+        criterion: Criterion,
+        name: &'static str,
+        costs: impl Fn(&Scheduler, Statistic) -> OverheadProfile,
+    ) -> Self {
         let mut scheduler: Scheduler = name.parse().expect("the paper's names are realizations");
         let statistic = match criterion {
             Criterion::Hard => Statistic::Worst,
@@ -78,7 +102,7 @@ impl GedfCurve {
                 Statistic::Average
             }
         };
-        let profile = OverheadProfile::published_for(&scheduler, statistic).expect("the paper measured these seven");
+        let profile = costs(&scheduler, statistic);
         GedfCurve { criterion, name, realization: Some((scheduler, profile)) }
     }
 }
@@ -112,5 +136,31 @@ mod tests {
             ]
         );
         assert_eq!(profiles[17], "soft CQ1 CQ1-average-staggered");
+    }
+
+    #[test]
+    fn in_the_kernel_soft_curves_have_staggered_quanta_too() {
+        let profile = |curve: &GedfCurve| {
+            let profile = curve.realization.as_ref().map_or("none", |(_, profile)| profile.name.as_str());
+            format!("{} {} {profile}", curve.criterion.name(), curve.name)
+        };
+        let profiles: Vec<String> = GedfCurve::in_kernel().iter().map(profile).collect();
+        assert_eq!(
+            profiles,
+            [
+                "hard G-EDF none",
+                "hard CEm kernel-CEm-worst",
+                "hard CE1 kernel-CE1-worst",
+                "hard CQm kernel-CQm-worst",
+                "hard CQ1 kernel-CQ1-worst",
+                "hard S-CQm kernel-S-CQm-worst",
+                "hard S-CQ1 kernel-S-CQ1-worst",
+                "soft G-EDF none",
+                "soft CEm kernel-CEm-average",
+                "soft CE1 kernel-CE1-average",
+                "soft CQm kernel-S-CQm-average",
+                "soft CQ1 kernel-S-CQ1-average",
+            ]
+        );
     }
 }

@@ -35,6 +35,7 @@ const STRONGEST: &str = "hard-strongest";
 /// The study with its options.
 #[derive(Clone, Debug)]
 pub struct GedfStudy {
+    name: &'static str,
     options: Options,
     curves: Vec<GedfCurve>,
     limits: Limits,
@@ -43,7 +44,13 @@ pub struct GedfStudy {
 impl GedfStudy {
     /// The study under `options`.
     pub fn new(options: Options) -> Self {
-        GedfStudy { options, curves: GedfCurve::all(), limits: Limits::default() }
+        GedfStudy { name: "brandenburg2009gedf", options, curves: GedfCurve::all(), limits: Limits::default() }
+    }
+
+    /// The same task sets and tests, with the overheads of Laxity's scheduler in the kernel, of those realizations that it has.
+    pub fn in_kernel(options: Options) -> Self {
+        let (name, curves) = ("brandenburg2009gedf_kernel", GedfCurve::in_kernel());
+        GedfStudy { name, options, curves, limits: Limits::default() }
     }
 
     /// How the task sets of a scenario are drawn at a cap in thousandths of a CPU.
@@ -162,7 +169,7 @@ impl GedfStudy {
 
 impl Study for GedfStudy {
     fn name(&self) -> &'static str {
-        "brandenburg2009gedf"
+        self.name
     }
 
     fn options(&self) -> String {

@@ -4,9 +4,12 @@
 //! quantum-driven realizations), and soft under average overheads and staggered quanta, each beside a system without
 //! overheads. Hard verdicts are given twice: by the tests the paper had, and by the strongest at hand. Choices that the
 //! paper leaves open are named fields of [`Options`].
+//!
+//! [`GedfStudy::in_kernel`] asks the same of Laxity's own scheduler, with overheads of the kernel that sched_ext runs in.
 
 mod curve;
 mod evaluate;
+mod kernel;
 mod options;
 
 pub use curve::{Criterion, GedfCurve};

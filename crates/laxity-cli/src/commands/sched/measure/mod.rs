@@ -274,7 +274,7 @@ fn print(
     }
     output.print(table.render(output.width()))?;
     output.finish()?;
-    for line in measured.missing().into_iter().filter_map(|part| missing(part, name, arguments)) {
+    for line in measured.missing().into_iter().filter_map(|part| missing(part, name)) {
         output::note(line);
     }
     if let Some(folder) = &arguments.out {
@@ -284,7 +284,7 @@ fn print(
 }
 
 /// Why there is nothing of a part, where that is not just how the realization is.
-fn missing(part: Part, realization: &str, _: &Arguments) -> Option<String> {
+fn missing(part: Part, realization: &str) -> Option<String> {
     let is_driven = realization.contains('Q');
     match part {
         Part::Kick => Some(format!(
