@@ -205,6 +205,7 @@ mod tests {
             lost: None,
             tasks: Vec::new(),
             interrupts: Vec::new(),
+            others: Vec::new(),
         }
     }
 
