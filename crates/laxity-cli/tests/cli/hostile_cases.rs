@@ -83,6 +83,7 @@ const CASES: &[(&str, &[&str])] = &[
     // None that would load or end a scheduler of the machine that runs the tests.
     ("sched start", &["--policy HOSTILE", "--realization HOSTILE", "--cpus HOSTILE"]),
     ("sched irq", &["", "HOSTILE", "0000:HOSTILE"]),
+    ("sched measure", &["--realization HOSTILE --out OUT", "--tasks HOSTILE", "--label HOSTILE --tasks 0 --out OUT"]),
     ("sched status", &["", "--json", "HOSTILE"]),
     ("sched stop", &["HOSTILE"]),
     (
