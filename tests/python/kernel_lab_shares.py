@@ -181,9 +181,10 @@ def test_a_regulator_that_is_killed_leaves_no_cpu_throttled(programs, tmp_path):
         sleep 1
     done
     kill $lock
-    # Jobs are never throttled, and a regulator hears of the end of the scheduler.
+    # Jobs are never throttled, and a regulator hears of the end of the scheduler, which takes a while: the loader has
+    # what the throttled CPU leaves.
     laxity bandwidth lock car --budget '50 MB/s' -- laxity bandwidth regulate car --cpus 0 --counter software \\
-        --throttle kernel -- laxity bandwidth hog --for 10s > /out/last 2>&1 & last=$!
+        --throttle kernel -- laxity bandwidth hog --for 25s > /out/last 2>&1 & last=$!
     sleep 1
     kernel-tasks seed=7 tasks=4 load=600 for=2000 || exit 1
     cat /proc/uptime
@@ -223,5 +224,5 @@ def test_links_are_those_of_the_policy_beside_cpus_that_are_throttled(programs, 
     out = tmp_path / "out"
     said = lab(programs, out, script, smp=2)
     assert "state disabled" in said
-    assert "lost" not in said, said
+    assert "0 records are lost" in said, said
     assert judged(out / "trace.lxt")["follows G-EDF/CEm"] == "yes"
