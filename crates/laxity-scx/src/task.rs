@@ -320,7 +320,7 @@ impl Task {
     }
 }
 
-/// A thread of the kernel that handles interrupts for tasks: see [`Membership::handle`].
+/// A thread of the kernel that handles interrupts for tasks: see [`Membership::handle`](crate::Membership::handle).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterruptThread {
     number: u32,
