@@ -116,8 +116,8 @@ def test_work_for_a_task_runs_at_its_priority_and_linuxs_own_threads_do_not(prog
     print(f"an urgent owner: {below['owner']} us by threads below all tasks, {urgent['owner']} us by klmirqd")
     # Of four interrupts only the hard part delays a more urgent task; that of SCHED_FIFO has the threads' as well.
     assert 100_000 <= lowly["middle"] < above["middle"] - 20, said
-    # The owner takes 2 ms and the device 99 to 100, as it counts whole milliseconds; then come four interrupts, and their
-    # threads. The middle task would end at 150.
+    # The owner takes 2 ms and the device 99 to 100, as it counts whole milliseconds; then come four interrupts and
+    # their threads. The middle task would end at 150.
     assert urgent["owner"] < 102_500, said
     assert below["owner"] > 150_000, said
     owned, all_ = (
