@@ -87,11 +87,12 @@ impl Tasks {
 
     /// Makes a thread of `process`, which asks by connection `member`, a task. An error is the reason.
     pub fn begin(&mut self, kernel: &Kernel, member: u64, process: u32, begin: Begin) -> Result<Begun<'_>, String> {
+        // Its thread may just have left, to be another task.
+        self.refresh(kernel);
         self.check(&begin)?;
         if fs::metadata(format!("/proc/{process}/task/{}", begin.thread)).is_err() {
             return Err(format!("task {}: process {process} has no thread {}", begin.task.name, begin.thread));
         }
-        self.refresh(kernel);
         let cluster = begin.task.cluster.unwrap_or_else(|| self.least_loaded());
         let page = self.page_of(kernel, member)?;
         let number = self.free_number(kernel)?;
