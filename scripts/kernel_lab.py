@@ -11,8 +11,8 @@ in DIR afterwards. Its output is printed, and is in DIR/output.txt. The kernel i
 suite of the mirror that this machine's apt uses, into target/kernel-lab. LAXITY_LAB_KERNEL=7.3 (or 7.3.4) chooses one.
 
 The machine is emulated: one instruction takes one nanosecond (-icount), and all CPUs take turns on one thread. With one
-CPU, times are the same in each run. With several, decisions are right, and times are not: while instructions of one
-CPU are carried out the others stand still, for milliseconds.
+CPU, times of two runs are a few percent apart at most. With several, decisions are right, and times are not: while
+instructions of one CPU are carried out the others stand still, for milliseconds.
 """
 
 import argparse
