@@ -3,8 +3,8 @@
     kernel.py FOLDER      with laxity, and what scripts/scheduler.sh builds: laxity-scheduler and examples of laxity-scx
 
 Prints, last, one line. `inversion` is from the release of a job to its start, while a less urgent job executes: median
-and maximum with one CPU, where one instruction of the emulated machine is one nanosecond, and times
-of two runs differ little; `deadline` is the same under SCHED_DEADLINE, before, in the same machine. `violations` are those of `laxity
+and maximum with one CPU, where one instruction of the emulated machine is one nanosecond, and times of two runs differ
+little; `deadline` is the same under SCHED_DEADLINE, before, in the same machine. `violations` are those of `laxity
 trace check`, deadlines left out, in a trace of random tasks with suspensions and non-preemptive sections on four CPUs.
 `coscheduled` is for how long, by Linux's record of switches, a serial port's interrupt thread executes on one CPU while
 the task that it works for executes on the other, in 40 jobs under klmirqd; printed before is the same with that thread
