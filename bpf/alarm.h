@@ -2,24 +2,33 @@
 /*
  * What is due at a time: releases, budgets, time for other threads. Part of scheduler.bpf.c.
  *
- * One timer of the kernel, set to the next of them, goes off where it was set. Where a CPU is dedicated to interrupts (paper 002:
- * I2), jobs are released and budgets given by a second one, which goes off there. As it cannot be set from elsewhere, it goes off
- * at all times at which jobs may be due to be released, complete or not; a job that is complete after the next release finds that
- * one itself.
+ * Tasks that wait for a time are in a heap; one timer of the kernel, set to the first of them, goes off where it was set. An entry may
+ * be earlier than what its task waits for now: the timer then finds out, and enters it again. None is later.
+ *
+ * Where a CPU is dedicated to interrupts (paper 002: I2), jobs are released and budgets given by a second timer, which goes off
+ * there. As it cannot be set from elsewhere, it goes off at all times at which jobs may be due to be released, complete or not; a
+ * job that is complete after the next release finds that one itself.
  */
 #ifndef LAXITY_ALARM_H
 #define LAXITY_ALARM_H
 
 #include "arrivals.h"
 #include "budgets.h"
+#include "heap.h"
 #include "measure.h"
 #include "others.h"
 #include "tasks.h"
 
 struct alarm {
 	struct bpf_timer timer;
-	/* What it is set to, where that is looked at: under quanta, and where it is measured. */
-	u64 due;
+	/* Of `times`. */
+	struct bpf_spin_lock lock;
+	/* Tasks, by when they are to be looked at. */
+	struct laxity_heap times;
+	/* When other threads are, see others.h. */
+	u64 others_at;
+	/* What the timer is set to; LAXITY_NEVER: it is not. */
+	u64 set;
 };
 
 /* Everything, or all that the second one does not. */
@@ -41,6 +50,50 @@ LAXITY_INLINE int is_dedicated(void)
 {
 	return setting.dedicated != LAXITY_NONE;
 }
+
+LAXITY_INLINE struct alarm *alarm_of(u32 which)
+{
+	return bpf_map_lookup_elem(&alarms, &which);
+}
+
+/* Task `number` is to be looked at by alarm `which` at that time: no later if it `keeps` an earlier one, else just then. */
+LAXITY_GLOBAL int enter(u32 which, u32 number, u64 at, u32 keeps)
+{
+	struct alarm *alarm = alarm_of(which);
+
+	if (!alarm)
+		return 0;
+	bpf_spin_lock(&alarm->lock);
+	laxity_heap_set(&alarm->times, number, at, keeps);
+	bpf_spin_unlock(&alarm->lock);
+	return 0;
+}
+
+/* When alarm `which` is to go off next; LAXITY_NEVER. */
+LAXITY_GLOBAL u64 next_of(u32 which)
+{
+	struct alarm *alarm = alarm_of(which);
+	u64 next;
+
+	if (!alarm)
+		return LAXITY_NEVER;
+	bpf_spin_lock(&alarm->lock);
+	next = laxity_heap_time(&alarm->times);
+	bpf_spin_unlock(&alarm->lock);
+	if (which == ALARM && setting.others_period && alarm->others_at < next)
+		next = alarm->others_at;
+	return next;
+}
+
+struct look {
+	u64 now;
+	/* When to look again. */
+	u64 next;
+	/* Other threads that wait. */
+	s32 others;
+	/* Which alarm it is. */
+	u32 which;
+};
 
 /* Releases the job of task `number`, which is due, unless another CPU does so at this moment. */
 LAXITY_INLINE void release(u32 number, struct laxity_job *job)
@@ -80,15 +133,6 @@ LAXITY_GLOBAL int release_late(u32 number)
 	return 0;
 }
 
-struct look {
-	u64 now;
-	u64 next;
-	/* Other threads that wait. */
-	s32 others;
-	/* Which alarm it is. */
-	u32 by;
-};
-
 /* What is to be done on `cpu` for other threads. */
 static s64 look_at_others(u32 cpu, struct look *look)
 {
@@ -118,39 +162,63 @@ LAXITY_INLINE u64 next_release(struct laxity_job *job, u64 now)
 
 	/* No timer releases work of interrupt threads. */
 	if (!job->pid || !period || job->anonymous)
-		return ~0ull;
+		return LAXITY_NEVER;
 	if (job->is_told)
-		return now < release && job->waits == WAITS_RELEASE ? release : ~0ull;
+		return now < release && job->waits == WAITS_RELEASE ? release : LAXITY_NEVER;
 	return now < release ? release : now + period - (now - release) % period;
 }
 
-/* What is due of task `number`. */
-static s64 look_at(u32 number, struct look *look)
+/* What a task waits for, of what alarm `which` does; LAXITY_NEVER: for nothing. */
+LAXITY_INLINE u64 awaited_by(u32 which, struct laxity_job *job)
 {
-	struct laxity_job *job = job_of(number);
-	u64 due;
+	u32 waits = job->waits;
+
+	if (waits == WAITS_NOT)
+		return which == ALARM ? exhausted_at(job) : LAXITY_NEVER;
+	if (which != (is_dedicated() ? ALARM_DEDICATED : ALARM))
+		return LAXITY_NEVER;
+	return waits == WAITS_RELEASE ? job->release : waits == WAITS_BUDGET ? job->server.from : LAXITY_NEVER;
+}
+
+/* The first task that is to be looked at now, which is in the heap no more; LAXITY_NONE: the first one is at `look->next`. */
+LAXITY_GLOBAL u32 take_due(struct look *look)
+{
+	struct alarm *alarm = look ? alarm_of(look->which) : 0;
+	u64 next;
+	u32 number;
+
+	if (!alarm)
+		return LAXITY_NONE;
+	bpf_spin_lock(&alarm->lock);
+	number = laxity_heap_take(&alarm->times, look->now);
+	next = laxity_heap_time(&alarm->times);
+	bpf_spin_unlock(&alarm->lock);
+	look->next = next;
+	return number;
+}
+
+/* Does the first thing that is due of a task, until nothing is. */
+static s64 look_at_first(u32 round, struct look *look)
+{
+	u32 number = take_due(look);
+	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
+	u64 due, next;
 
 	if (!job)
-		return 0;
-	if (is_dedicated() && look->by == ALARM_DEDICATED) {
-		due = next_release(job, look->now);
-		look->next = due < look->next ? due : look->next;
-		due = job->waits == WAITS_RELEASE ? job->release : job->waits == WAITS_BUDGET ? job->server.from : ~0ull;
-	} else if (is_dedicated()) {
-		due = exhausted_at(job);
-	} else {
-		due = job->waits == WAITS_RELEASE ? job->release :
-		      job->waits == WAITS_BUDGET  ? job->server.from :
-						    exhausted_at(job);
-	}
+		return 1;
+	next = look->which == ALARM_DEDICATED ? next_release(job, look->now) : LAXITY_NEVER;
+	due = awaited_by(look->which, job);
 	if (due > look->now)
-		look->next = due < look->next ? due : look->next;
+		next = due < next ? due : next;
 	else if (job->waits == WAITS_RELEASE)
 		release(number, job);
 	else if (job->waits == WAITS_BUDGET)
 		replenish(number, job);
 	else
 		scx_bpf_kick_cpu(job->cpu, KICK_PREEMPT);
+	/* What it waits for may have changed meanwhile, and been entered. */
+	if (next != LAXITY_NEVER)
+		enter(look->which, number, next, 1);
 	return 0;
 }
 
@@ -169,114 +237,128 @@ LAXITY_INLINE void look_for_others(struct look *look)
 	bpf_loop(LAXITY_CPUS, look_at_others, look, 0);
 }
 
-/*
- * Releases the jobs and gives the budgets that are due, interrupts jobs that have used up theirs, and returns when that is to be
- * done next; all ones: never. A loop of the helper's is proven once, and not for each of its rounds.
- */
-LAXITY_INLINE u64 release_due(u64 now, u32 by)
+/* Looks at what other threads are owed, and enters when to do so again. */
+LAXITY_INLINE void look_at_all_others(struct alarm *alarm)
 {
-	struct look look = { .now = now, .next = ~0ull, .by = by };
+	struct look look = { .now = bpf_ktime_get_ns(), .next = LAXITY_NEVER };
 
-	bpf_loop(state.tasks, look_at, &look, 0);
-	if (setting.others_period && by == ALARM)
-		look_for_others(&look);
-	return look.next;
+	look_for_others(&look);
+	alarm->others_at = look.next;
 }
 
 /*
- * Releases what is due and sets the timer to the next release. Several CPUs may do so at once, and the one that sets it
- * last may know of a later release only: so each looks again after it has set it.
+ * Sets the timer to `next`, what comes first, if it is not set to something earlier. Several CPUs may do so at once, and the one that
+ * sets it last may know of something later only: so each looks again after it has set it.
  */
-LAXITY_INLINE int arm(struct alarm *alarm, u32 by)
+LAXITY_INLINE int arm(struct alarm *alarm, u32 which, u64 next)
 {
-	u64 next, set = ~0ull;
+	u64 set = alarm->set;
 	u32 round;
 
-	for (round = 0; round < 4; round++) {
-		next = release_due(bpf_ktime_get_ns(), by);
+	for (round = 0; round < 4; round++, next = next_of(which)) {
 		if (next >= set)
 			return 0;
-		if (setting.quantum || setting.is_measured)
-			alarm->due = next;
+		alarm->set = set = next;
 		if (bpf_timer_start(&alarm->timer, next,
-				    by == ALARM ? BPF_F_TIMER_ABS : BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN))
+				    which == ALARM ? BPF_F_TIMER_ABS : BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN))
 			return -1;
-		set = next;
 	}
 	return 0;
 }
 
+/*
+ * Releases the jobs and gives the budgets that are due, interrupts jobs that have used up theirs, and sets the timer, which has
+ * gone off. A loop of the helper's is proven once, and not for each of its rounds. Calls are eight deep at most: this is none.
+ */
+LAXITY_INLINE void go_off(struct alarm *alarm, u32 which)
+{
+	struct look look = { .which = which, .now = bpf_ktime_get_ns() };
+
+	/* Before the heap is looked at: what is entered later sets the timer, or is found. */
+	__sync_lock_test_and_set(&alarm->set, LAXITY_NEVER);
+	bpf_loop(LAXITY_TASKS + 1, look_at_first, &look, 0);
+	if (setting.others_period && which == ALARM) {
+		look_at_all_others(alarm);
+		look.next = next_of(which);
+	}
+	if (arm(alarm, which, look.next))
+		FAIL("a timer cannot be started", which);
+}
+
 static int on_timer(void *map, u32 *key, struct alarm *alarm)
 {
-	u64 due = alarm->due, began = begin_handler();
+	u64 due = alarm->set, began = begin_handler();
 
-	arm(alarm, ALARM);
+	go_off(alarm, ALARM);
 	end_handler(SPAN_RELEASE, due, began);
 	return 0;
 }
 
 static int on_dedicated_timer(void *map, u32 *key, struct alarm *alarm)
 {
-	u64 due = alarm->due, began = begin_handler();
+	u64 due = alarm->set, began = begin_handler();
 
-	arm(alarm, ALARM_DEDICATED);
+	go_off(alarm, ALARM_DEDICATED);
 	end_handler(SPAN_RELEASE, due, began);
 	return 0;
 }
 
-LAXITY_GLOBAL int set_timer(s32 pid)
+/* Sets the timer anew after something was entered. */
+LAXITY_GLOBAL int set_timer(u32 which)
 {
-	u32 at = ALARM;
-	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &at);
+	struct alarm *alarm = alarm_of(which);
 
-	if (!alarm || arm(alarm, ALARM))
-		FAIL("the timer cannot be started", pid);
+	if (!alarm || arm(alarm, which, next_of(which)))
+		FAIL("a timer cannot be started", which);
 	return 0;
 }
 
-/* The same on the dedicated CPU, for releases and new budgets. */
-LAXITY_GLOBAL int set_dedicated_timer(s32 pid)
+/* Other threads wait, or have a CPU before jobs: when to look at them is to be found out anew. */
+LAXITY_GLOBAL int await_others(void)
 {
-	u32 at = ALARM_DEDICATED;
-	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &at);
+	struct alarm *alarm = alarm_of(ALARM);
 
-	if (!alarm || arm(alarm, ALARM_DEDICATED))
-		FAIL("the timer of the dedicated CPU cannot be started", pid);
+	if (alarm) {
+		look_at_all_others(alarm);
+		set_timer(ALARM);
+	}
 	return 0;
 }
 
-/* A task waits for its first release, or for a new budget: at a time that the timer may not be set to. */
-LAXITY_INLINE void await_release(s32 pid)
+/* What task `number` waits for has changed. */
+LAXITY_GLOBAL int await(u32 number)
 {
-	if (!is_dedicated()) {
-		set_timer(pid);
-	} else if (bpf_get_smp_processor_id() == setting.dedicated) {
-		set_dedicated_timer(pid);
+	struct laxity_job *job = job_of(number);
+	u32 which;
+
+	if (!job)
+		return 0;
+	which = is_dedicated() && job->waits != WAITS_NOT ? ALARM_DEDICATED : ALARM;
+	enter(which, number, awaited_by(which, job), which == ALARM_DEDICATED);
+	if (which == ALARM || bpf_get_smp_processor_id() == setting.dedicated) {
+		set_timer(which);
 	} else {
 		__sync_lock_test_and_set(&must_look, 1);
 		scx_bpf_kick_cpu(setting.dedicated, KICK_PREEMPT);
 	}
+	return 0;
 }
 
 /* The dedicated CPU was told that its timer is to be set anew. */
 LAXITY_INLINE void look_again(void)
 {
 	if (must_look && __sync_lock_test_and_set(&must_look, 0))
-		set_dedicated_timer(0);
+		set_timer(ALARM_DEDICATED);
 }
 
-/* Releases what is due, before a quantum begins that the jobs should not miss: where that may be done on this CPU. */
+/* Does what is due, before a quantum begins that the jobs should not miss: where that may be done on this CPU. */
 LAXITY_INLINE void release_before(u64 now)
 {
-	u32 at = is_dedicated() ? ALARM_DEDICATED : ALARM;
-	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &at);
+	u32 which = is_dedicated() ? ALARM_DEDICATED : ALARM;
+	struct alarm *alarm = alarm_of(which);
 
-	if (!alarm || now < alarm->due)
-		return;
-	if (!is_dedicated())
-		set_timer(0);
-	else if (bpf_get_smp_processor_id() == setting.dedicated)
-		set_dedicated_timer(0);
+	if (alarm && now >= alarm->set && (!is_dedicated() || bpf_get_smp_processor_id() == setting.dedicated))
+		go_off(alarm, which);
 }
 
 #endif

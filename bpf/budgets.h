@@ -22,14 +22,14 @@ enum {
 	WAITS_EVENT,
 };
 
-/* Counts what the thread executed until `now`. */
-LAXITY_INLINE void charge(struct laxity_job *job, u64 now)
+/* Counts what the thread executed until now. */
+LAXITY_INLINE void charge(struct laxity_job *job)
 {
-	u64 since = job->since;
+	u64 since = job->since, now;
 
 	if (!since || !job->server.budget)
 		return;
-	job->since = now;
+	job->since = now = bpf_ktime_get_ns();
 	if (now > since)
 		laxity_server_charge(&job->server, job->period, now - since, now);
 }
@@ -58,19 +58,17 @@ LAXITY_INLINE u64 exhausted_at(struct laxity_job *job)
 /* Whether the job, whose thread has a CPU, may not use the next budget yet. */
 LAXITY_INLINE int is_exhausted(struct laxity_job *job)
 {
-	u64 now = bpf_ktime_get_ns();
-
-	charge(job, now);
-	return job->server.budget && job->server.from > now && job->waits == WAITS_NOT;
+	charge(job);
+	return job->server.budget && job->server.from > bpf_ktime_get_ns() && job->waits == WAITS_NOT;
 }
 
-/* The job of task `number`, which goes on, ranks by the deadline of its next budget if it has got that meanwhile. */
+/* The job of task `number`, which has a budget and goes on, ranks by the deadline of its next budget if it has got that meanwhile. */
 LAXITY_GLOBAL int rank_anew(s32 cpu, u32 number)
 {
 	struct laxity_job *job = job_of(number);
 	struct laxity_note note = {};
 
-	if (!job || !job->server.budget || setting.by_task || job->waits != WAITS_NOT)
+	if (!job || setting.by_task || job->waits != WAITS_NOT)
 		return 0;
 	urgency_of(number, job, &note);
 	if (note.number == job->urgency && note.extra == job->of)

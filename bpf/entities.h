@@ -9,6 +9,12 @@
 #include "mapping.h"
 #include "state.h"
 
+/* The job of `task` waits for a link from now on. */
+LAXITY_FN void laxity_queue(struct laxity_core *core, laxity_u32 task)
+{
+	laxity_heap_add(&core->ready, task, laxity_task_at(core, task)->major, laxity_minor(core, task));
+}
+
 LAXITY_FN void laxity_make_ready(struct laxity_core *core, laxity_u32 task)
 {
 	struct laxity_task *job = laxity_task_at(core, task);
@@ -83,7 +89,7 @@ LAXITY_SUB int laxity_go_before(struct laxity_core *core, laxity_u32 thread, lax
 	}
 	if (owning->state == LAXITY_READY && !LAXITY_MUTANT(core, 32)) {
 		owning->state = LAXITY_HELD;
-		laxity_unqueue(core, owner);
+		laxity_heap_remove(&core->ready, owner);
 	}
 	laxity_make_ready(core, thread);
 	return 0;

@@ -65,7 +65,7 @@ struct laxity_noted {
 struct laxity_note {
 	/* Its place in the order of all events of the cluster. */
 	u64 sequence;
-	/* On the monotonic clock, before the lock was taken. */
+	/* On the monotonic clock, before the lock was taken. 0: the event is never written down. */
 	u64 at;
 	u64 number;
 	u64 extra;
@@ -147,20 +147,22 @@ LAXITY_FN int laxity_withdraw(struct laxity_core *core, u32 cpu, u32 task, u32 t
 
 /*
  * Notes the CPUs whose links changed, in `link`, which has room for so many, and which of them must be interrupted. The sums of
- * a round go through memory, so that rounds are alike to the verifier.
+ * a round go through memory, so that rounds are alike to the verifier. Mostly no link changed.
  */
 LAXITY_FN int laxity_note_links(struct laxity_core *core, struct laxity_note *note, struct laxity_noted *link, u32 room)
 {
 	volatile u64 *kicks = &note->kicks;
 	volatile u16 *links = &note->links;
 	u64 touched = core->touched;
-	u32 cpu;
+	u32 round = 0;
 
-	for (cpu = 0; cpu < LAXITY_CPUS; cpu++) {
+	while (LAXITY_GOES_ON(round, LAXITY_CPUS) && touched) {
+		u32 at = *links & (room - 1), cpu = laxity_first_of(touched);
 		struct laxity_cpu *slot = laxity_cpu_at(core, cpu);
-		u32 at = *links & (room - 1);
 
-		if (!(touched >> cpu & 1) || slot->announced == slot->linked)
+		touched &= touched - 1;
+		LAXITY_FORGET(core, touched);
+		if (slot->announced == slot->linked)
 			continue;
 		slot->announced = slot->linked;
 		link[at].cpu = cpu;
@@ -171,6 +173,20 @@ LAXITY_FN int laxity_note_links(struct laxity_core *core, struct laxity_note *no
 	}
 	core->touched = 0;
 	return 0;
+}
+
+/*
+ * Whether links may change by an event of this kind: not by what happens to processes alone, as a section does.
+ */
+LAXITY_FN int laxity_may_change_links(u32 kind)
+{
+	return kind < HAPPENS_RUN || kind == HAPPENS_FORGET || kind == HAPPENS_PRIORITY || kind == HAPPENS_WORK;
+}
+
+/* Whether an event of this kind is never written down: its time is of no account. */
+LAXITY_FN int laxity_is_silent(u32 kind)
+{
+	return kind == HAPPENS_PUT || kind == HAPPENS_TAKE || kind == HAPPENS_CLAIM;
 }
 
 /* The event itself, under the lock. */
@@ -285,12 +301,12 @@ LAXITY_GLOBAL int laxity_happen(struct laxity_note *note)
 	it = laxity_cluster_of(note->cluster);
 	note->links = 0;
 	note->kicks = 0;
-	note->at = bpf_ktime_get_ns();
+	note->at = laxity_is_silent(note->kind) ? 0 : bpf_ktime_get_ns();
 	if (!it)
 		return LAXITY_NO_SUCH;
 	bpf_spin_lock(&it->lock);
 	outcome = laxity_apply(it, note);
-	if (outcome >= 0) {
+	if (outcome >= 0 && laxity_may_change_links(note->kind)) {
 		laxity_decide_round(&it->core);
 		laxity_note_links(&it->core, note, note->link, LAXITY_NOTED);
 	}
@@ -333,7 +349,7 @@ LAXITY_GLOBAL int laxity_begin_quantum(struct laxity_quantum_note *tick)
 		laxity_decide(&it->core);
 		laxity_note_links(&it->core, note, link, LAXITY_CPUS);
 		note->sequence = it->sequence++;
-		outcome = it->core.queued != 0;
+		outcome = it->core.ready.count != 0;
 	}
 	bpf_spin_unlock(&it->lock);
 	return outcome;
@@ -348,9 +364,20 @@ LAXITY_GLOBAL int laxity_is_awaited(u32 cluster)
 	if (!it)
 		return 0;
 	bpf_spin_lock(&it->lock);
-	is_awaited = it->core.queued != 0;
+	is_awaited = it->core.ready.count != 0;
 	bpf_spin_unlock(&it->lock);
 	return is_awaited;
+}
+
+/*
+ * Whether it is an event that the thread of `task`, which Linux is about to queue, can run: its job waits for that. No lock, as only
+ * that thread ends it.
+ */
+LAXITY_INLINE int laxity_is_resumable(u32 cluster, u32 task)
+{
+	struct laxity_cluster *it = laxity_cluster_of(cluster);
+
+	return it && (it->sleeps[task & (LAXITY_TASKS - 1)] || laxity_task_at(&it->core, task)->state == LAXITY_SUSPENDED);
 }
 
 /* The task whose process `cpu` is to run; LAXITY_NONE. */

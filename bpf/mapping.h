@@ -2,7 +2,8 @@
 /*
  * Which job is linked to which CPU, and which CPU gives way first: a tournament of CPUs, as in laxity-policy.
  *
- * Match 1 is the final; the winners of matches 2i and 2i + 1 meet in match i. The second half of the array are the CPUs.
+ * The winners of matches 2i and 2i + 1 meet in match i. The second half of the array are the CPUs. Of 64 CPUs match 1 is the
+ * final; of fewer it is the first one in which all of them have played.
  * The larger key wins, and the first where both are equal. CPUs that do not exist have the least key.
  */
 #ifndef LAXITY_MAPPING_H
@@ -40,9 +41,9 @@ LAXITY_SUB int laxity_map(struct laxity_core *core, laxity_u32 cpu, laxity_u32 t
 		struct laxity_task *job = laxity_task_at(core, task);
 
 		slot->key_major = job->major;
-		slot->key_minor = (laxity_u64)job->tie << 32 | task;
+		slot->key_minor = laxity_minor(core, task);
 	}
-	for (match = 0; match < LAXITY_MATCHES; match++) {
+	for (match = 0; match < LAXITY_MATCHES && at > core->final; match++) {
 		at /= 2;
 		laxity_play(core, at);
 	}
@@ -52,7 +53,7 @@ LAXITY_SUB int laxity_map(struct laxity_core *core, laxity_u32 cpu, laxity_u32 t
 /* The CPU that gives way first: of the idle ones the smallest number, else the one with the least urgent job. */
 LAXITY_FN laxity_u32 laxity_lowest(struct laxity_core *core)
 {
-	return core->winner[1];
+	return core->winner[core->final & LAXITY_MATCH_MASK];
 }
 
 #endif

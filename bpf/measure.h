@@ -153,15 +153,15 @@ LAXITY_INLINE void end_switch(u32 cpu, struct laxity_job *job)
 }
 
 /* As alarm.h says. */
-LAXITY_GLOBAL int set_timer(s32 pid);
+LAXITY_GLOBAL int await(u32 number);
 
-/* Sets the timer of releases after a completion: in a decision, or before one by a thread that `sleeps`. */
-LAXITY_INLINE void rearm(s32 pid, u64 sleeps)
+/* Task `number` waits for its next release after a completion: in a decision, or before one by a thread that `sleeps`. */
+LAXITY_INLINE void rearm(u32 number, u64 sleeps)
 {
 	struct laxity_measured *it = measured_here();
 	u64 began = it ? bpf_ktime_get_ns() : 0;
 
-	set_timer(pid);
+	await(number);
 	if (!it)
 		return;
 	if (sleeps)

@@ -5,6 +5,7 @@
  */
 #include "dispatch.h"
 #include "fair.h"
+#include "heap.h"
 #include "policy.h"
 #include "server.h"
 
@@ -22,7 +23,7 @@ u64 NATIVE(size)(void) { return sizeof(core); }
 int NATIVE(init)(core *c, u32 tasks, u32 cpus, u32 rule, u32 invocation, u32 mutant)
 {
 #ifdef LAXITY_MUTANTS
-	c->mutant = mutant;
+	c->mutant = c->ready.mutant = mutant;
 #else
 	(void)mutant;
 #endif
@@ -47,6 +48,10 @@ u64 NATIVE(round)(core *c) { laxity_decide_round(c); return laxity_announce(c); 
 u64 NATIVE(kicks)(core *c, u64 changed) { return laxity_kicks(c, changed); }
 u32 NATIVE(next)(core *c, u32 cpu) { return laxity_next(c, cpu); }
 u32 NATIVE(linked)(core *c, u32 cpu) { return laxity_cpu_at(c, cpu)->linked; }
+u64 NATIVE(times_size)(void) { return sizeof(struct laxity_heap); }
+void NATIVE(times_set)(struct laxity_heap *h, u32 task, u64 time, u32 keeps) { laxity_heap_set(h, task, time, keeps); }
+u64 NATIVE(times_first)(struct laxity_heap *h) { return laxity_heap_time(h); }
+u32 NATIVE(times_take)(struct laxity_heap *h, u64 now) { return laxity_heap_take(h, now); }
 void NATIVE(server_begin)(struct laxity_server *s, u64 period, u64 now) { laxity_server_begin(s, period, now); }
 u64 NATIVE(fair_weight)(u32 nice) { return laxity_weight(nice); }
 u64 NATIVE(fair_span)(u64 executed, u64 weight) { return laxity_virtual_span(executed, weight); }

@@ -57,7 +57,7 @@ LAXITY_SUB int laxity_leave(struct laxity_core *core, laxity_u32 cpu, laxity_u32
 	case LAXITY_READY:
 		/* Live, Linux may run a job that has no link where a linked one waits for something unknown. */
 		if (!LAXITY_MUTANT(core, 10))
-			laxity_unqueue(core, task);
+			laxity_heap_remove(&core->ready, task);
 		break;
 	case LAXITY_HELD:
 		/* Its process was not switched out yet when its interrupt thread took over. */
@@ -110,7 +110,7 @@ LAXITY_FN int laxity_prioritize(struct laxity_core *core, laxity_u32 task, laxit
 		return LAXITY_NO_SUCH;
 	/* Out of the heap before its key changes, for the heap is ordered by it. */
 	if (job->state == LAXITY_READY && !LAXITY_MUTANT(core, 14))
-		laxity_unqueue(core, task);
+		laxity_heap_remove(&core->ready, task);
 	if ((job->state != LAXITY_SUSPENDED || !LAXITY_MUTANT(core, 15)) &&
 	    (job->state != LAXITY_HELD || !LAXITY_MUTANT(core, 16))) {
 		job->major = major;
@@ -227,16 +227,17 @@ LAXITY_FN int laxity_tick(struct laxity_core *core, laxity_u32 cpu, laxity_u64 q
 /* Links the most urgent ready job to the CPU that gives way first, or to `only` that one; whether it did. */
 LAXITY_SUB int laxity_assign(struct laxity_core *core, laxity_u32 only)
 {
-	laxity_u32 top = laxity_top(core);
+	laxity_u32 top = laxity_heap_top(&core->ready);
 	laxity_u32 cpu = only == LAXITY_NONE ? laxity_lowest(core) : only;
-	laxity_u32 lowest = laxity_cpu_at(core, cpu)->linked;
+	struct laxity_cpu *lowest = laxity_cpu_at(core, cpu);
+	struct laxity_key *key = laxity_key_of(&core->ready, top);
 
 	if (top == LAXITY_NONE)
 		return 0;
-	if (lowest != LAXITY_NONE) {
-		if (laxity_precedes(core, lowest, top))
+	if (lowest->linked != LAXITY_NONE) {
+		if (lowest->key_major < key->major)
 			return 0;
-		if (LAXITY_MUTANT(core, 21) && laxity_task_at(core, lowest)->major == laxity_task_at(core, top)->major)
+		if (lowest->key_major == key->major && (lowest->key_minor < key->minor || LAXITY_MUTANT(core, 21)))
 			return 0;
 	} else if (only == LAXITY_NONE && !LAXITY_MUTANT(core, 22)) {
 		/* Any idle CPU will do, and the job's last one still has its cache. */
@@ -245,7 +246,7 @@ LAXITY_SUB int laxity_assign(struct laxity_core *core, laxity_u32 only)
 		if (laxity_cpu_at(core, last)->linked == LAXITY_NONE)
 			cpu = last;
 	}
-	laxity_unqueue(core, top);
+	laxity_heap_remove(&core->ready, top);
 	laxity_link(core, top, cpu);
 	return 1;
 }
@@ -320,11 +321,14 @@ LAXITY_SUB int laxity_init(struct laxity_core *core, laxity_u32 tasks, laxity_u3
 	if (rule > LAXITY_BY_TASK || invocation > LAXITY_STAGGERED)
 		return LAXITY_NO_SUCH;
 	core->next_quantum = core->touched = core->ticked_mask = 0;
-	core->queued = core->ticks = core->first_tick = 0;
+	core->ready.count = core->ticks = core->first_tick = 0;
 	core->tasks = tasks;
 	core->cpus = cpus;
 	core->rule = rule;
 	core->invocation = invocation;
+	core->final = LAXITY_CPUS;
+	for (at = 0; at < LAXITY_MATCHES; at++)
+		core->final >>= 1u << at < cpus;
 	for (at = 0; at < LAXITY_TASKS; at++) {
 		struct laxity_task *task = laxity_task_at(core, at);
 
@@ -332,7 +336,8 @@ LAXITY_SUB int laxity_init(struct laxity_core *core, laxity_u32 tasks, laxity_u3
 		task->tie = task->position = at;
 		task->level = ~0ull;
 		task->state = LAXITY_INACTIVE;
-		task->linked_to = task->last_cpu = task->queued_at = task->is_non_preemptive = 0;
+		task->linked_to = task->last_cpu = task->is_non_preemptive = 0;
+		core->ready.key[at & (LAXITY_TASKS - 1)].at = 0;
 		task->on = task->owner = task->occupant = LAXITY_NONE;
 	}
 	for (at = 0; at < LAXITY_CPUS; at++) {

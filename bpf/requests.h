@@ -104,7 +104,7 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 	bpf_task_release(task);
 	if (!job || !it || !page || !stored || !place)
 		return -1;
-	await_release(begin->pid);
+	await(number);
 	return 0;
 }
 

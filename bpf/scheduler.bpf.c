@@ -42,7 +42,7 @@ LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct
 {
 	u64 due = job->due, response;
 
-	charge(job, bpf_ktime_get_ns());
+	charge(job);
 	note->extra = sleeps;
 	if (!job->waits) {
 		if (happen(note, HAPPENS_COMPLETE, cpu, number, job) < 0) {
@@ -64,7 +64,7 @@ LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct
 		happen(note, HAPPENS_SUSPEND, cpu, number, job);
 	}
 	if (!is_dedicated()) {
-		rearm(job->pid, sleeps);
+		rearm(number, sleeps);
 		return;
 	}
 	/* A barrier: the dedicated CPU, which looks at the time of the release, sees what was written, or this sees that time. */
@@ -74,7 +74,7 @@ LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct
 	if (job->release <= bpf_ktime_get_ns())
 		release_late(number);
 	else if (job->is_told)
-		await_release(job->pid);
+		await(number);
 }
 
 /* Its thread is a task no more; its number is free once `pid` is 0. */
@@ -111,7 +111,7 @@ LAXITY_INLINE void enqueue_other(struct task_struct *task, u64 flags)
 	/* Exchanged, so that this is seen before the other is read. */
 	__sync_lock_test_and_set(&other_came, bpf_ktime_get_ns());
 	if (!others_are_known)
-		set_timer(task->pid);
+		await_others();
 }
 
 SEC("struct_ops/laxity_enqueue") int laxity_enqueue(unsigned long long *context)
@@ -146,7 +146,7 @@ SEC("struct_ops/laxity_enqueue") int laxity_enqueue(unsigned long long *context)
 	note.extra = 1;
 	if (job->anonymous)
 		begin_work(&note, number, job);
-	else if (job->waits != WAITS_BUDGET) {
+	else if (job->waits != WAITS_BUDGET && laxity_is_resumable(job->cluster, number)) {
 		outcome = happen(&note, HAPPENS_RESUME, cpu, number, job);
 		if (outcome && outcome != LAXITY_NOT_SUSPENDED)
 			FAIL("a wake-up was refused", task->pid);
@@ -226,7 +226,7 @@ LAXITY_INLINE int give(s32 cpu, u64 now, struct task_struct *before, struct laxi
 		before->scx.slice = owes;
 	}
 	/* For when they have had enough. */
-	set_timer(0);
+	await_others();
 	return 1;
 }
 
@@ -258,9 +258,10 @@ LAXITY_INLINE u32 decide(s32 cpu, struct task_struct *before)
 			if (job->completed == completed && is_exhausted(job)) {
 				end_section(note, cpu, number, job);
 				throttle(note, cpu, number, job);
-				await_release(before->pid);
+				await(number);
 			} else {
-				rank_anew(cpu, number);
+				if (job->server.budget)
+					rank_anew(cpu, number);
 				attend(note, cpu, number, job, owes);
 			}
 		}
@@ -274,7 +275,7 @@ LAXITY_INLINE u32 decide(s32 cpu, struct task_struct *before)
 			FAIL("a switch was refused", before->pid);
 		before->scx.slice = job->kept_since ? SECTION_MAX : SLICE_ENDLESS;
 		if (job->server.budget)
-			set_timer(before->pid);
+			await(number);
 		return DECIDED;
 	}
 	job = next == LAXITY_NONE ? 0 : job_of(next);
@@ -327,7 +328,7 @@ SEC("struct_ops/laxity_running") int laxity_running(unsigned long long *context)
 	if (job->server.budget) {
 		job->cpu = cpu;
 		job->since = note.at;
-		set_timer(task->pid);
+		await(number);
 	}
 	/* Its link moved while it was on its way: this CPU has another job, or none. */
 	if (note.state != LAXITY_INACTIVE && note.linked_to != note.cpu && !job->strays)
@@ -347,7 +348,7 @@ SEC("struct_ops/laxity_stopping") int laxity_stopping(unsigned long long *contex
 	end_share(scx_bpf_task_cpu(task), task, job != 0);
 	if (!job)
 		return 0;
-	charge(job, bpf_ktime_get_ns());
+	charge(job);
 	job->since = 0;
 	/* What cannot go on is quiescent next. */
 	if (context[1]) {
@@ -427,13 +428,11 @@ SEC("struct_ops/laxity_disable") int laxity_disable(unsigned long long *context)
 
 SEC("struct_ops.s/laxity_init") s32 laxity_init_scheduler(unsigned long long *context)
 {
-	u32 at = ALARM;
-	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &at), *dedicated;
+	struct alarm *alarm = alarm_of(ALARM), *dedicated = alarm_of(ALARM_DEDICATED);
 
-	at = ALARM_DEDICATED;
-	dedicated = bpf_map_lookup_elem(&alarms, &at);
 	if (!alarm || !dedicated || !LAXITY_DESCRIBE(struct cpumask))
 		return -1;
+	alarm->set = alarm->others_at = dedicated->set = LAXITY_NEVER;
 	bpf_timer_init(&alarm->timer, &alarms, CLOCK_MONOTONIC);
 	bpf_timer_set_callback(&alarm->timer, on_timer);
 	if (is_dedicated()) {

@@ -32,16 +32,15 @@ LAXITY_INLINE void attend(struct laxity_note *note, s32 cpu, u32 number, struct 
 {
 	struct laxity_entry *entry = entry_of(job);
 	u32 local = local_of(job->cluster, cpu);
-	u64 now = bpf_ktime_get_ns();
 	int is_inside = entry && entry->is_non_preemptive && job->waits == WAITS_NOT;
 
 	if (job->kept_since) {
-		if (!is_inside || now - job->kept_since >= SECTION_MAX)
+		if (!is_inside || bpf_ktime_get_ns() - job->kept_since >= SECTION_MAX)
 			end_section(note, cpu, number, job);
 	} else if (is_inside && local != LAXITY_NONE && (owes || laxity_to_run(job->cluster, local) != number)) {
 		if (happen(note, HAPPENS_ENTER, cpu, number, job) < 0)
 			return;
-		job->kept_since = now;
+		job->kept_since = note->at;
 		entry->is_awaited = 1;
 	}
 }

@@ -15,12 +15,14 @@ typedef __UINT16_TYPE__ laxity_u16;
 /* Powers of two, because indices are masked with them less one. */
 #define LAXITY_TASKS 256
 #define LAXITY_CPUS 64
-/* Matches that a CPU plays in the tournament of the mapping: log2 of LAXITY_CPUS. */
+/* Matches that a CPU plays at most in the tournament of the mapping: log2 of LAXITY_CPUS. */
 #define LAXITY_MATCHES 6
-/* Levels of the heap of ready jobs, for positions from 1 to LAXITY_TASKS. */
+/* Levels of a heap of tasks, for positions from 1 to LAXITY_TASKS. */
 #define LAXITY_LEVELS 9
 /* No task or no CPU. */
 #define LAXITY_NONE 0xffffu
+/* No time. */
+#define LAXITY_NEVER (~0ull)
 
 #define LAXITY_FN static inline __attribute__((always_inline, unused))
 /* Too large to be copied to each of its callers; under a lock of BPF, a function of its own may still be called. */
@@ -89,10 +91,9 @@ struct laxity_task {
 	laxity_u16 owner;
 	/* The interrupt thread that goes before this task's job. */
 	laxity_u16 occupant;
-	/* Its position in the heap of ready jobs, from 1; 0: it is not there. */
-	laxity_u16 queued_at;
 	/* Whether its process is in a non-preemptive section. */
 	laxity_u16 is_non_preemptive;
+	laxity_u16 unused;
 };
 
 struct laxity_cpu {
@@ -108,11 +109,29 @@ struct laxity_cpu {
 	laxity_u16 unused;
 };
 
+/* Of a task in a heap: what it is ordered by, and its position from 1; 0: it is not there. */
+struct laxity_key {
+	laxity_u64 major;
+	laxity_u64 minor;
+	laxity_u64 at;
+};
+
+/* See heap.h. */
+struct laxity_heap {
+	struct laxity_key key[LAXITY_TASKS];
+	/* By position; the first one is at 1. */
+	laxity_u16 task[2 * LAXITY_TASKS];
+	/* See LAXITY_FORGET. */
+	laxity_u64 scratch;
+	laxity_u32 count;
+	laxity_u32 mutant;
+};
+
 struct laxity_core {
 	struct laxity_task task[LAXITY_TASKS];
 	struct laxity_cpu cpu[LAXITY_CPUS];
-	/* Ready jobs that have no link: a binary heap, the most urgent at position 1. */
-	laxity_u16 heap[2 * LAXITY_TASKS];
+	/* Those whose jobs are ready and have no link, the most urgent first. */
+	struct laxity_heap ready;
 	/* Of the matches among CPUs, see mapping.h. */
 	laxity_u16 winner[2 * LAXITY_CPUS];
 	/* CPUs whose quantum began since the last decision, in that order. */
@@ -123,7 +142,6 @@ struct laxity_core {
 	laxity_u64 ticked_mask;
 	/* See LAXITY_FORGET. */
 	laxity_u64 scratch;
-	laxity_u32 queued;
 	laxity_u32 ticks;
 	laxity_u32 tasks;
 	laxity_u32 cpus;
@@ -131,6 +149,8 @@ struct laxity_core {
 	laxity_u32 invocation;
 	/* Of the CPUs in `ticked`, how many have had their turn. */
 	laxity_u32 first_tick;
+	/* The match that decides which CPU gives way first. */
+	laxity_u32 final;
 	laxity_u32 unused;
 #ifdef LAXITY_MUTANTS
 	laxity_u32 mutant;
@@ -186,6 +206,17 @@ struct laxity_core {
 #define LAXITY_GOES_ON(round, most) ((round)++ < (most))
 #endif
 
+/* The number of the first CPU in `cpus`, a bit each, of which there is one. BPF counts no zeros, and multiplies fast. */
+LAXITY_FN laxity_u32 laxity_first_of(laxity_u64 cpus)
+{
+	laxity_u64 below = ~cpus & (cpus - 1);
+
+	below -= below >> 1 & 0x5555555555555555ull;
+	below = (below & 0x3333333333333333ull) + (below >> 2 & 0x3333333333333333ull);
+	below = (below + (below >> 4)) & 0x0f0f0f0f0f0f0f0full;
+	return below * 0x0101010101010101ull >> 56;
+}
+
 LAXITY_FN struct laxity_task *laxity_task_at(struct laxity_core *core, laxity_u32 task)
 {
 	return &core->task[task & (LAXITY_TASKS - 1)];
@@ -196,16 +227,12 @@ LAXITY_FN struct laxity_cpu *laxity_cpu_at(struct laxity_core *core, laxity_u32 
 	return &core->cpu[cpu & (LAXITY_CPUS - 1)];
 }
 
-/* Whether the job of task `a` ranks before that of task `b`: a total order, as no two are the same task. */
-LAXITY_FN int laxity_precedes(struct laxity_core *core, laxity_u32 a, laxity_u32 b)
+/* What orders jobs of the same major priority: a total order, as no two are the same task. */
+LAXITY_FN laxity_u64 laxity_minor(struct laxity_core *core, laxity_u32 task)
 {
-	struct laxity_task *first = laxity_task_at(core, a), *second = laxity_task_at(core, b);
+	laxity_u64 tie = LAXITY_MUTANT(core, 1) ? 0 : laxity_task_at(core, task)->tie;
 
-	if (first->major != second->major)
-		return first->major < second->major;
-	if (first->tie != second->tie && !LAXITY_MUTANT(core, 1))
-		return first->tie < second->tie;
-	return LAXITY_MUTANT(core, 2) ? a > b : a < b;
+	return tie << 16 | (LAXITY_MUTANT(core, 2) ? LAXITY_TASKS - task : task);
 }
 
 #endif

@@ -254,17 +254,32 @@ LAXITY_INLINE u32 place_of(u32 cluster, s32 cpu)
 /* As measure.h says. */
 LAXITY_GLOBAL int note_kick(u32 cpu);
 
+/* CPUs that are to be interrupted, a bit each; `first`: where those of their cluster begin in setting.cpu_at. */
+struct kicks {
+	u64 left;
+	u32 first;
+};
+
+static s64 kick_next(u32 round, struct kicks *kicks)
+{
+	u32 cpu;
+
+	if (!kicks->left)
+		return 1;
+	cpu = setting.cpu_at[(kicks->first + laxity_first_of(kicks->left)) & (LAXITY_CPUS - 1)];
+	kicks->left &= kicks->left - 1;
+	if (setting.is_measured)
+		note_kick(cpu);
+	scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	return 0;
+}
+
 /* Interrupts the CPUs of `cluster` in `kicks`, a bit each. */
 LAXITY_GLOBAL int kick_all(u32 cluster, u64 kicks)
 {
-	u32 first = setting.first_of[cluster & (LAXITY_CLUSTERS - 1)], local;
+	struct kicks all = { .left = kicks, .first = setting.first_of[cluster & (LAXITY_CLUSTERS - 1)] };
 
-	for (local = 0; local < LAXITY_CPUS; local++)
-		if (kicks >> local & 1) {
-			if (setting.is_measured)
-				note_kick(setting.cpu_at[(first + local) & (LAXITY_CPUS - 1)]);
-			scx_bpf_kick_cpu(setting.cpu_at[(first + local) & (LAXITY_CPUS - 1)], KICK_PREEMPT);
-		}
+	bpf_loop(LAXITY_CPUS, kick_next, &all, 0);
 	return 0;
 }
 

@@ -54,6 +54,10 @@ functions! {
     kicks: fn(core: Memory, changed: u64) -> u64;
     next: fn(core: Memory, cpu: u32) -> u32;
     linked: fn(core: Memory, cpu: u32) -> u32;
+    times_size: fn() -> u64;
+    times_set: fn(times: Memory, task: u32, time: u64, keeps: u32) -> ();
+    times_first: fn(times: Memory) -> u64;
+    times_take: fn(times: Memory, now: u64) -> u32;
     fair_weight: fn(nice: u32) -> u64;
     fair_span: fn(executed: u64, weight: u64) -> u64;
     fair_punishment: fn(lost: u64, punishment: u64) -> u64;

@@ -6,10 +6,12 @@
 mod fair;
 mod ffi;
 mod server;
+mod times;
 
 pub use fair::{CREDIT, Clock, LEAD, PACE, punishment, virtual_span, weight};
 use ffi::Functions;
 pub use server::Server;
+pub use times::Times;
 
 /// The most tasks of a core, interrupt threads among them.
 pub const TASKS_MAX: u32 = 256;
