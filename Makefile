@@ -12,6 +12,7 @@
 #   make bench-bandwidth  the bandwidth lock, its regulator, and a stream beside a hog: alone, unprotected, protected
 #   make bench-kernel  the scheduler in the kernel against SCHED_DEADLINE, in the kernel lab; as root it installs that
 #   make measure-kernel   what the scheduler in the kernel costs there, over the number of tasks, for check --overheads (an hour)
+#   make profile-kernel   whose instructions those of a release and a preemption are
 #   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
 #   make test-kill   processes of live graphs, GPU arbitration and scheduled systems killed at random, thousands of
 #                    times; also stopped and replaced by exec, and those of graphs and GPUs forked and starved of descriptors
@@ -70,7 +71,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
 .PHONY: help doctor demo test test-rust test-python test-proven check fuzz scheduler test-kernel test-kernel-lab test-kill test-races bench-analysis bench-bandwidth \
-        bench-gpu bench-graph bench-interpose bench-kernel measure-kernel bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-klmirqd-lab study-vision study-vision-virtual release capi vision \
+        bench-gpu bench-graph bench-interpose bench-kernel measure-kernel profile-kernel bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-klmirqd-lab study-vision study-vision-virtual release capi vision \
         test-cuda test-gpu bench-gpu-real test-vision test-vision-short fusion requirements clean venv opencl opencv demo-vision
 
 help:
@@ -293,6 +294,12 @@ bench-kernel: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-cli
 	@scripts/scheduler.sh release --example kernel-tasks --example kernel-releases --example kernel-device
 	@mkdir -p $(OUT)/bench && python3 benches/kernel.py target/release | tee $(OUT)/bench/kernel.txt
+
+profile-kernel: $(STAMPS)/tools
+	@python3 scripts/kernel_lab.py install
+	@cargo build --release --quiet -p laxity-cli
+	@scripts/scheduler.sh release --example kernel-releases
+	@python3 scripts/kernel_profile.py target/release
 
 measure-kernel: $(STAMPS)/tools
 	@python3 scripts/kernel_lab.py install

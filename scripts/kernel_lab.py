@@ -351,9 +351,19 @@ def _qemu(command: list[str], console: Path) -> Iterator[subprocess.Popen[bytes]
 
 
 def run(
-    script: str, programs: list[Path], out: Path, smp: int = 1, timeout: float = 240, *, machine: Machine | None = None
+    script: str,
+    programs: list[Path],
+    out: Path,
+    smp: int = 1,
+    timeout: float = 240,
+    *,
+    machine: Machine | None = None,
+    console: Path | None = None,
 ) -> int:
-    """Boots, runs `script`, and returns its exit code; what it wrote below /out is in the folder `out`."""
+    """Boots, runs `script`, and returns its exit code; what it wrote below /out is in the folder `out`.
+
+    What the machine says meanwhile is in the file `console`, if that is given.
+    """
     lacking = missing_tools()
     if lacking:
         raise MissingError(not_installed(lacking))
@@ -363,7 +373,8 @@ def run(
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as folder:
-        archive, results, console = (Path(folder) / name for name in ["initramfs", "results.tar", "console.txt"])
+        archive, results = (Path(folder) / name for name in ["initramfs", "results.tar"])
+        console = console or Path(folder) / "console.txt"
         initramfs(archive, script, programs)
         command = [QEMU, "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", "max", "-smp", str(smp)]
         command += [
@@ -373,8 +384,6 @@ def run(
             "none",
             "-serial",
             "stdio",
-            "-monitor",
-            "none",
             "-no-reboot",
             "-nic",
             "none",
@@ -384,6 +393,8 @@ def run(
         command += ["-kernel", str(image), "-initrd", str(archive)]
         words = ["console=ttyS0", "quiet", "skew_tick=1", "panic=-1", "oops=panic", *machine.parameters]
         command += ["-append", " ".join(words), *machine.devices]
+        if "-monitor" not in machine.devices:
+            command += ["-monitor", "none"]
         with _qemu(command, console) as process, contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout)
         shutil.copy(console, out / "console.txt")
