@@ -118,8 +118,8 @@ def _near_ideal(results: Results) -> Finding:
 def _events() -> str:
     """Why quanta do not pay."""
     return (
-        "quanta buy nothing here: a release looks at all tasks whatever follows from it, and on one CPU no decision "
-        "waits for a lock; " + _costs("release", "CEm", "CQm") + "; " + _costs("scheduling", "CEm", "CQm")
+        "quanta buy nothing here: a release that links no job costs little less than one that does, and on one CPU no "
+        "decision waits for a lock; " + _costs("release", "CEm", "CQm") + "; " + _costs("scheduling", "CEm", "CQm")
     )
 
 
