@@ -81,12 +81,15 @@ pub(crate) fn beyond_linux(workload: &Workload, tasks: &[Task]) -> Vec<String> {
 pub(crate) fn beyond_kernel(workload: &Workload, tasks: &[Task]) -> Vec<String> {
     const WAY_OUT: &str = "take another --scheduler";
     let mut reasons = Vec::new();
-    reasons.extend(workload.graphs.iter().map(|graph| {
-        format!(
-            "graph \"{}\": its nodes wait for tokens, and the scheduler in the kernel releases jobs by time alone; {WAY_OUT}",
-            graph.name
-        )
-    }));
+    for (graph, node) in workload.graphs.iter().flat_map(|graph| graph.nodes.iter().map(move |node| (graph, node))) {
+        if node.server.is_some() && node.period.is_none() {
+            reasons.push(format!(
+                "node \"{}.{}\": tokens release its jobs, perhaps before the arrivals that their deadlines count from, and in the \
+                 kernel jobs with a budget are due by their releases; {WAY_OUT}",
+                graph.name, node.name
+            ));
+        }
+    }
     for task in tasks {
         if task.server.is_some() && !task.jitter.is_zero() {
             reasons.push(format!(
