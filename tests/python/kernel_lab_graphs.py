@@ -1,4 +1,4 @@
-"""Graphs of `laxity run` under the scheduler in the lab's kernel, beside the simulator: a part of `make test-kernel-lab`."""
+"""Graphs under the scheduler in the lab's kernel, beside the simulator: a part of `make test-kernel-lab`."""
 
 import json
 import random
@@ -40,16 +40,17 @@ def due(happened: list[dict]) -> dict[str, list[int]]:
 
 def due_apart_us(live: dict[str, list[int]], kernel: dict[str, list[int]], source: str) -> float:
     """
-    The largest difference between deadlines of the run's trace, which counts tokens by the rules of the simulator, and those by
-    which the scheduler ranked. The first job of a node that waits for tokens is there its thread's way to where it waits.
+    The largest difference between deadlines of the run's trace, which counts tokens by the rules of the simulator, and
+    those by which the scheduler ranked. There the first job of a node that waits for tokens is its thread's way to where
+    it waits, and the last one may be how it learned that no more come.
     """
     offset = kernel[source][0] - live[source][0]
-    found = 0.0
+    found = 0
     for name, expected in live.items():
-        deadlines = kernel[name][len(kernel[name]) - len(expected) :]
-        assert len(deadlines) == len(expected), name
-        assert len(kernel[name]) - len(expected) in (0, 1), f"{name}: jobs that no token released"
-        found = max(found, *(abs(at - offset - by) for at, by in zip(deadlines, expected, strict=True)))
+        ranked = [at - offset for at in kernel[name]]
+        ranked = ranked if abs(ranked[0] - expected[0]) < 1_000_000 else ranked[1:]
+        assert len(ranked) - len(expected) in (0, 1), f"{name}: jobs that no token released"
+        found = max(found, *(abs(at - by) for at, by in zip(ranked, expected, strict=False)))
     return found / 1_000
 
 
@@ -70,8 +71,8 @@ FORMS = {
 }
 
 
-def drawn(rng: random.Random, policy: str, form: str, name: str) -> str:
-    """A random graph beside a task for one CPU; times are such that few jobs become ready or complete at one time."""
+def drawn(rng: random.Random, policy: str, form: str, name: str, *, cpus: int = 1, load: float = 0.62) -> str:
+    """A random graph beside a task; times are such that few jobs become ready or complete at one time."""
     period = rng.choice([20, 24, 30, 40])
     edges = list(FORMS[form])
     rates = {"A": Fraction(1, period)}
@@ -89,13 +90,14 @@ def drawn(rng: random.Random, policy: str, form: str, name: str) -> str:
         rates |= {"B": Fraction(1, sources["B"])}
         rates |= {"C": rates["A"], "D": rates["B"]}
     weights = {node: rng.uniform(1, 3) for node in [*nodes, "task"]}
-    share = {node: 0.62 * weight / sum(weights.values()) for node, weight in weights.items()}
-    lines = ["laxity = 1", f'name = "{name}"', "[platform]", "cpus = 1", "[scheduler]", f'policy = "{policy}"']
+    share = {node: load * weight / sum(weights.values()) for node, weight in weights.items()}
+    lines = ["laxity = 1", f'name = "{name}"', "[platform]", f"cpus = {cpus}", "[scheduler]", f'policy = "{policy}"']
     lines += ["[[resource]]", 'name = "map"', 'protocol = "priority-inheritance"']
     other = rng.choice([35, 50, 90])
     lines += ["[[task]]", 'name = "task"', f'period = "{other} ms"', f'phase = "{rng.randint(0, 90) / 10} ms"']
-    half = ms(share["task"] * other / 2)
-    lines.append(f'body = [{{ cpu = "{half}" }}, {{ critical = "map", body = [{{ cpu = "{half}" }}] }}]')
+    half, rest = f'{{ cpu = "{ms(share["task"] * other / 2)}" }}', '{ cpu = "630 us" }'
+    # A job that is complete with a section is preempted just before live.
+    lines.append(f'body = [{half}, {{ critical = "map", body = [{half}] }}, {rest}]')
     lines += ["[[graph]]", f'name = "{name}"']
     lines.append(f"edge = [{', '.join(edge if edge.startswith('{') else chr(34) + edge + chr(34) for edge in edges)}]")
     if form == "object":
@@ -112,16 +114,16 @@ def drawn(rng: random.Random, policy: str, form: str, name: str) -> str:
             case "suspends":
                 lines.append(f'body = [{half}, {{ suspend = "{ms(rng.uniform(0.5, 2))}" }}, {half}]')
             case "locks":
-                lines.append(f'body = [{half}, {{ critical = "map", body = [{half}] }}, {{ cpu = "230 us" }}]')
+                lines.append(f'body = [{half}, {{ critical = "map", body = [{half}] }}, {rest}]')
             case "sections":
-                lines.append(f'body = [{half}, {{ nonpreemptive = "{ms(cost / 2)}" }}, {{ cpu = "230 us" }}]')
+                lines.append(f'body = [{half}, {{ nonpreemptive = "{ms(cost / 2)}" }}, {rest}]')
             case _:
                 lines.append(f'wcet = "{ms(cost)}"')
     return "\n".join(lines) + "\n"
 
 
 def stable(policy: str, form: str, count: int, folder: Path) -> dict[str, dict[tuple[str, int], int]]:
-    """Random workloads whose schedules do not hang on microseconds, which the simulator tells; and when their jobs complete."""
+    """When jobs of random workloads complete whose schedules do not hang on microseconds, which the simulator tells."""
     expected: dict[str, dict[tuple[str, int], int]] = {}
     for seed in range(200):
         if len(expected) == count:
@@ -146,7 +148,8 @@ def test_random_graphs_run_as_they_are_simulated(programs, tmp_path, policy):
     script = f"""
     start --policy {policy} --trace /out/kernel.lxt
     for workload in /lab/*.toml; do
-        timeout 60 laxity run $workload --scheduler kernel --for 1s --trace /out/$(basename $workload .toml).lxt --quiet || exit 1
+        trace=/out/$(basename $workload .toml).lxt
+        timeout 60 laxity run $workload --scheduler kernel --for 1s --trace $trace --quiet || exit 1
     done
     laxity sched stop || exit 2
     ended
@@ -154,7 +157,7 @@ def test_random_graphs_run_as_they_are_simulated(programs, tmp_path, policy):
     out = tmp_path / "out"
     said = lab([*programs, *(tmp_path / f"{name}.toml" for name in expected)], out, script, smp=1)
     assert "loader 0" in said
-    assert "0 records are lost" in said or "lost" not in said
+    assert "lost" not in said
     assert judged(out / "kernel.lxt")[f"follows {policy}/CEm"] == "yes"
     # Names of tasks are those of all runs; those of nodes begin with the name of the graph.
     kernel = due(events(out / "kernel.lxt"))
@@ -173,7 +176,46 @@ def test_random_graphs_run_as_they_are_simulated(programs, tmp_path, policy):
             for at, by in zip(deadlines, due_simulated[task], strict=False)
         )
         assert len(jobs) > 20, name
-    print(apart, due_apart, due_live)
     assert max(apart.values()) < 1, apart
     assert max(due_apart.values()) < 1, due_apart
     assert max(due_live.values()) < 50, due_live
+
+
+@pytest.mark.parametrize(
+    ("smp", "policy", "example"),
+    [
+        (2, "G-EDF", "pipeline"),
+        (2, "P-RM", "fusion"),
+        (4, "G-EDF", None),
+        (3, "G-EDF/CE1", None),
+        (2, "C-EDF/CQm", None),
+    ],
+)
+def test_graphs_on_several_cpus_follow_the_policy(programs, tmp_path, smp, policy, example):
+    workloads = [EXAMPLES / f"{example}.toml"] if example else []
+    for form in ["fork", "diamond", "rates", "cycle"]:
+        name = f"{smp}-{form}"
+        # Partitioned, no CPU is to have too much; and one is dedicated.
+        load = 0.35 * smp if policy.startswith("P-") else 0.5 * (smp - policy.endswith("1"))
+        workloads.append(tmp_path / f"{name}.toml")
+        workloads[-1].write_text(drawn(random.Random(name), policy, form, name, cpus=smp, load=load))
+    size = f" --cluster-size {smp}" if policy.startswith("C-") else ""
+    script = f"""
+    start --policy {policy}{size} --trace /out/kernel.lxt
+    for workload in /lab/*.toml; do
+        out=/out/$(basename $workload .toml)
+        timeout 60 laxity run $workload --scheduler kernel --for 1s --trace $out.lxt --json > $out.json || exit 1
+    done
+    laxity sched stop || exit 2
+    ended
+    """
+    out = tmp_path / "out"
+    said = lab([*programs, *workloads], out, script, smp=smp)
+    assert "loader 0" in said
+    assert "lost" not in said
+    realization = policy if "/" in policy else f"{policy}/CEm"
+    assert judged(out / "kernel.lxt")[f"follows {realization}"] == "yes"
+    for workload in workloads:
+        judged(out / f"{workload.stem}.lxt")
+        run = json.loads((out / f"{workload.stem}.json").read_text())
+        assert all(task["released"] == task["completed"] > 5 for task in run["tasks"]), run["tasks"]

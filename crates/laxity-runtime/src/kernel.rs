@@ -279,6 +279,15 @@ mod tests {
     }
 
     #[test]
+    fn a_job_of_a_node_begins_early_where_it_may_but_never_before_time_0() {
+        let place = Place { entry: 1, start: Instant(100), may_be_early: true };
+        let begins = |release, now| place.begins(Instant(release), Instant(now)).0;
+        assert_eq!([begins(300, 200), begins(150, 200), begins(300, 50), begins(0, 50)], [200, 150, 100, 100]);
+        let on_time = Place { may_be_early: false, ..place };
+        assert_eq!(on_time.begins(Instant(300), Instant(200)), Instant(300));
+    }
+
+    #[test]
     fn a_task_waits_for_those_before_it_also_if_one_ends_without_a_job() {
         let (turns, stop) = (Turns::default(), StopSignal::default());
         assert!(turns.wait(0, &stop), "the first waits for none");
