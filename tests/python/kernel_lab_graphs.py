@@ -41,8 +41,8 @@ def due(happened: list[dict]) -> dict[str, list[int]]:
 def due_apart_us(live: dict[str, list[int]], kernel: dict[str, list[int]], source: str) -> float:
     """
     The largest difference between deadlines of the run's trace, which counts tokens by the rules of the simulator, and
-    those by which the scheduler ranked. There the first job of a node that waits for tokens is its thread's way to where
-    it waits, and the last one may be how it learned that no more come.
+    those by which the scheduler ranked. There the first job of a node that waits for tokens is its thread's way to it,
+    and the last one may be how it learned that no more come.
     """
     offset = kernel[source][0] - live[source][0]
     found = 0
@@ -96,8 +96,10 @@ def drawn(rng: random.Random, policy: str, form: str, name: str, *, cpus: int = 
     other = rng.choice([35, 50, 90])
     lines += ["[[task]]", 'name = "task"', f'period = "{other} ms"', f'phase = "{rng.randint(0, 90) / 10} ms"']
     half, rest = f'{{ cpu = "{ms(share["task"] * other / 2)}" }}', '{ cpu = "630 us" }'
-    # A job that is complete with a section is preempted just before live.
-    lines.append(f'body = [{half}, {{ critical = "map", body = [{half}] }}, {rest}]')
+    # A job that is complete with a section is preempted just before live. Of several CPUs one may take a lock before
+    # the one that woke for it.
+    locked = f'{{ critical = "map", body = [{half}] }}' if cpus == 1 else half
+    lines.append(f"body = [{half}, {locked}, {rest}]")
     lines += ["[[graph]]", f'name = "{name}"']
     lines.append(f"edge = [{', '.join(edge if edge.startswith('{') else chr(34) + edge + chr(34) for edge in edges)}]")
     if form == "object":
@@ -110,7 +112,7 @@ def drawn(rng: random.Random, policy: str, form: str, name: str, *, cpus: int = 
         if rng.random() < 0.4:
             lines.append(f'deadline = "{ms(rng.uniform(1.2, 2.5) * max(cost, 4) + 3)}"')
         half = f'{{ cpu = "{ms(cost / 2)}" }}'
-        match rng.choice(["plain", "plain", "suspends", "locks", "sections"]):
+        match rng.choice(["plain", "plain", "suspends", "sections", *(["locks"] if cpus == 1 else [])]):
             case "suspends":
                 lines.append(f'body = [{half}, {{ suspend = "{ms(rng.uniform(0.5, 2))}" }}, {half}]')
             case "locks":
