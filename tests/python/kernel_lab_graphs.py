@@ -202,12 +202,18 @@ def test_graphs_on_several_cpus_follow_the_policy(programs, tmp_path, smp, polic
         workloads.append(tmp_path / f"{name}.toml")
         workloads[-1].write_text(drawn(random.Random(name), policy, form, name, cpus=smp, load=load))
     size = f" --cluster-size {smp}" if policy.startswith("C-") else ""
+    # On all CPUs, and no job before its release.
+    alone = (
+        "laxity graph run /lab/pipeline.toml --scheduler kernel --on-time --jobs 40 --trace /out/alone.lxt || exit 3"
+    )
+    alone = alone if example == "pipeline" else ""
     script = f"""
     start --policy {policy}{size} --trace /out/kernel.lxt
     for workload in /lab/*.toml; do
         out=/out/$(basename $workload .toml)
         timeout 60 laxity run $workload --scheduler kernel --for 1s --trace $out.lxt --json > $out.json || exit 1
     done
+    {alone}
     laxity sched stop || exit 2
     ended
     """
@@ -221,3 +227,5 @@ def test_graphs_on_several_cpus_follow_the_policy(programs, tmp_path, smp, polic
         judged(out / f"{workload.stem}.lxt")
         run = json.loads((out / f"{workload.stem}.json").read_text())
         assert all(task["released"] == task["completed"] > 5 for task in run["tasks"]), run["tasks"]
+    if alone:
+        judged(out / "alone.lxt")
