@@ -84,6 +84,7 @@ static s64 (*const bpf_probe_read_kernel_str)(void *to, u32 size, const void *fr
 static s64 (*const bpf_ringbuf_output)(void *map, void *data, u64 size, u64 flags) = (void *)130;
 static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
 static s64 (*const bpf_task_storage_delete)(void *map, struct task_struct *task) = (void *)157;
+static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
 static s64 (*const bpf_timer_init)(struct bpf_timer *timer, void *map, u64 flags) = (void *)169;
 static s64 (*const bpf_timer_set_callback)(struct bpf_timer *timer, void *callback) = (void *)170;
 static s64 (*const bpf_loop)(u32 rounds, void *callback, void *context, u64 flags) = (void *)181;

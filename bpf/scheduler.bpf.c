@@ -139,8 +139,10 @@ SEC("struct_ops/laxity_enqueue") int laxity_enqueue(unsigned long long *context)
 	/* Before it is ready: until then one job alone has its priority. */
 	end_wait(job, cpu);
 	if (job->waits == WAITS_EVENT) {
-		arrive(job);
-		release_late(number);
+		if (arrive(number))
+			release_late(number);
+		else
+			await_release(task->pid);
 	}
 	/* It woke, if its job was suspended or waits for that; else it lost its CPU. */
 	note.extra = 1;
@@ -200,7 +202,7 @@ LAXITY_INLINE void hear(struct laxity_note *note, s32 cpu, struct task_struct *t
 
 	if (!entry)
 		return;
-	if (entry->leaves || entry->is_complete)
+	if (entry->leaves || (entry->is_complete && entry->is_complete != COMPLETE_ASLEEP))
 		end_section(note, cpu, number, job);
 	if (entry->leaves) {
 		entry->leaves = 0;

@@ -81,7 +81,10 @@ struct laxity_entry {
 	u32 is_complete;
 	/* The thread: it wants to be a task no more. */
 	u32 leaves;
-	/* The thread: it is in a non-preemptive section. */
+	/*
+	 * The thread: 1: it is in a non-preemptive section; more: in one, too, and what `next` and `due` say is of the job that it
+	 * releases by waking another thread of its process: see arrivals.h.
+	 */
 	u32 is_non_preemptive;
 	/* The thread, before it sleeps: the entry of the task that has what it waits for, plus 1; 0: it does not wait. */
 	u32 waits_for;

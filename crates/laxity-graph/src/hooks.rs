@@ -2,7 +2,7 @@
 //! Decision 18 has the reasons.
 //!
 //! ```text
-//! schedule_by --> enter     wait --> begin     complete --> [boost] tokens, wake-ups [restore]
+//! schedule_by --> enter     wait --> begin     complete --> [boost] tokens, [wakes] wake-ups, [have_woken] [restore]
 //! ```
 //!
 //! All of it is called by the node's thread. Hooks about sending are called for nodes with two consumers or more only:
@@ -38,6 +38,18 @@ pub trait Hooks: fmt::Debug + Send {
 
     /// All consumers were told.
     fn restore(&mut self) {}
+
+    /// Whether it wants to hear of [`Hooks::wakes`], which takes the node that completes a job a look at the recorder.
+    fn tells_of_releases(&self) -> bool {
+        false
+    }
+
+    /// The job that completes is the last that the next one of `node`, which sleeps, waited for: that is released, and due, then,
+    /// and its thread is woken just after. The release may lie in the future.
+    fn wakes(&mut self, _node: usize, _release: Instant, _deadline: Instant) {}
+
+    /// All were woken that the last job wakes.
+    fn have_woken(&mut self) {}
 }
 
 /// `SCHED_FIFO`, the more urgent the deeper a node is in the graph (paper 003, section 5.4.1): a node's priority is a

@@ -1,5 +1,7 @@
 //! A claimed node: waiting for its jobs, and completing them.
 
+mod next;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -318,13 +320,12 @@ impl Node {
     /// Job `index` is complete, of a node that may have to wake several consumers.
     #[inline(never)]
     fn tell_consumers(&mut self, index: u64) {
-        let shared = &self.membership.shared;
-        let flags = shared.flags(self.node);
-        flags.store(TOKEN_SENDING, Ordering::Relaxed);
+        let set = |node: &Node, flags| node.shared().flags(node.node).store(flags, Ordering::Relaxed);
+        set(self, TOKEN_SENDING);
         self.hooks.iter_mut().for_each(|hooks| hooks.boost());
-        shared.complete(self.node, index);
+        self.publish(index);
         // Before the priority: a thread that loses that may be preempted at once.
-        flags.store(0, Ordering::Relaxed);
+        set(self, 0);
         self.hooks.iter_mut().for_each(|hooks| hooks.restore());
     }
 
@@ -489,6 +490,8 @@ impl Job<'_> {
         }
         if node.has_consumers {
             node.tell_consumers(index);
+        } else if node.hooks.is_some() {
+            node.publish(index);
         } else {
             shared.complete(node.node, index);
         }

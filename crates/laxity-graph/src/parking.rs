@@ -114,6 +114,11 @@ pub(crate) fn arm<W: Word, T>(word: &W, look: impl FnOnce() -> Option<T>) -> Opt
     found
 }
 
+/// Whether it waits, and no waker has begun to wake it. To be asked after [`published`].
+pub(crate) fn is_parked(word: &impl Word) -> bool {
+    word.load() == PARKED
+}
+
 /// Makes the waiter look again, whatever the word says: an earlier waker may have died between its two steps.
 pub(crate) fn rouse(word: &impl Word) {
     word.store(RUNNING);

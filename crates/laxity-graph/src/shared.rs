@@ -16,7 +16,7 @@ use laxity_sys::segment::Segment;
 use crate::layout::{Layout, NodeWords, START};
 use crate::owner::{Owner, State};
 use crate::parking::{self, Parked};
-use crate::spec::Spec;
+use crate::spec::{Channel, Spec};
 use crate::step;
 
 #[derive(Debug)]
@@ -166,12 +166,18 @@ impl Shared {
         // A waiter that saw the job waits for its end.
         step::point();
         self.segment.u64(self.words(node).started).store(before, Ordering::Release);
-        self.rouse_all();
+        self.rouse_concerned();
     }
 
     /// The node's job `index` is complete: all its tokens and messages are there, at once.
     #[inline]
     pub fn complete(&self, node: usize, index: u64) {
+        self.complete_telling(node, index, |_| ());
+    }
+
+    /// The same; `tell` hears of each node that sleeps and can go on, just before it is woken.
+    #[inline]
+    pub fn complete_telling(&self, node: usize, index: u64, mut tell: impl FnMut(usize)) {
         let (completed, dependents) = (self.segment.u64(self.words(node).completed), &self.dependents[node]);
         if dependents.is_empty() {
             step::point();
@@ -180,7 +186,12 @@ impl Shared {
             parking::publish(completed, index + 1);
         }
         for &dependent in dependents {
-            if parking::wake_if(&self.parked(dependent), || self.is_ready(dependent)) {
+            let mut is_ready = || {
+                let is_ready = self.is_ready(dependent);
+                is_ready.then(|| tell(dependent));
+                is_ready
+            };
+            if parking::wake_if(&self.parked(dependent), &mut is_ready) {
                 self.ring(dependent);
             }
         }
@@ -188,7 +199,7 @@ impl Shared {
         // one between the two here.
         compiler_fence(Ordering::SeqCst);
         if self.has_terminated(node) {
-            self.rouse_all();
+            self.rouse_concerned();
         }
     }
 
@@ -206,7 +217,7 @@ impl Shared {
     pub fn terminate(&self, node: usize) {
         step::point();
         self.segment.u32(self.words(node).terminated).store(1, Ordering::Release);
-        self.rouse_all();
+        self.rouse_concerned();
     }
 
     /// Releases a node; to be called by its owner. With a job begun, nodes that depend on it hear of a loss.
@@ -223,6 +234,27 @@ impl Shared {
     #[cold]
     pub fn rouse_all(&self) {
         (0..self.nodes()).for_each(|node| self.rouse(node));
+    }
+
+    /// Makes those waiters look again that find something then: where a node ends and no process died, so that one that was
+    /// about to wake a waiter still does so. To a scheduler each wake-up for nothing is a job for nothing.
+    #[cold]
+    fn rouse_concerned(&self) {
+        parking::published::<Parked<'_>>();
+        let sleeps = |node: usize| parking::is_parked(&self.parked(node)) && !self.has_news(node);
+        (0..self.nodes()).filter(|&node| !sleeps(node)).for_each(|node| self.rouse(node));
+    }
+
+    /// Whether a node that waits would hear of an end, were it to look. Tokens that are there it hears of by the thread that sent them.
+    fn has_news(&self, node: usize) -> bool {
+        let index = self.completed(node);
+        // What Linux has sent on is asked for by the waiter only.
+        let is_linux = |channel: &Channel| !matches!(channel, Channel::Counter | Channel::Ring { .. });
+        let is_gone = |peer: usize| self.is_over(peer) || self.owner(peer).state == State::Lost;
+        let is_unmet = |it: &Condition| !it.rule.suffices(self.completed(it.peer), index);
+        self.has_terminated(node)
+            || self.spec.channels().iter().any(is_linux)
+            || self.conditions[node].iter().any(|condition| is_unmet(condition) && is_gone(condition.peer))
     }
 
     /// Makes a waiter look again.

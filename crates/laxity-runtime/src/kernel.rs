@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use laxity_model::{Instant, Invocation, Nanos, ReadyQueueKind, ReleaseInterrupts, Scheduler};
@@ -94,8 +94,28 @@ pub(crate) struct InKernel {
     /// The resources.
     locks: Vec<Lock>,
     turns: Turns,
+    /// The nodes of graphs that are tasks already, by their numbers among the tasks of the run.
+    places: Vec<OnceLock<Place>>,
     /// Jobs that Linux scheduled, because the scheduler had ended.
     by_linux: AtomicU64,
+}
+
+/// A node of a graph, as other threads say of it when its jobs are released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Which task of the process it is, for the scheduler.
+    pub entry: u32,
+    /// No job of it begins before.
+    pub start: Instant,
+    /// Whether its jobs may begin before their releases.
+    pub may_be_early: bool,
+}
+
+impl Place {
+    /// When the scheduler releases a job that is `now` known to be released, as its deadline counts, at `release`.
+    pub fn begins(&self, release: Instant, now: Instant) -> Instant {
+        if self.may_be_early { release.min(now).max(self.start) } else { release.max(self.start) }
+    }
 }
 
 /// The tasks that have had their turns, which they take in the order of their numbers.
@@ -129,15 +149,16 @@ impl Turns {
 const LOOK: Duration = Duration::from_millis(20);
 
 impl InKernel {
-    /// For a run with that many resources.
+    /// For a run with that many resources and tasks.
     ///
     /// # Errors
     /// If the scheduler is not there any more.
-    pub fn join(resources: usize) -> Result<InKernel, String> {
+    pub fn join(resources: usize, tasks: usize) -> Result<InKernel, String> {
         let membership = Membership::join().map_err(|error| error.to_string())?;
         membership.prepare().map_err(|error| error.to_string())?;
         let locks = (0..resources).map(|_| Lock::new()).collect();
-        Ok(InKernel { membership, locks, turns: Turns::default(), by_linux: AtomicU64::new(0) })
+        let places = (0..tasks).map(|_| OnceLock::new()).collect();
+        Ok(InKernel { membership, locks, turns: Turns::default(), places, by_linux: AtomicU64::new(0) })
     }
 
     /// The calling thread becomes task `number` of the run. Tasks begin in the order of their numbers, as ties go to the one that
@@ -155,6 +176,17 @@ impl InKernel {
     /// Task `number` ends, perhaps without a job: no other one waits for its turn.
     pub fn pass(&self, number: usize) {
         self.turns.pass(number);
+    }
+
+    /// Task `number`, a node, has begun.
+    pub fn set_place(&self, number: usize, place: Place) {
+        // A thread is a task once.
+        let _ = self.places[number].set(place);
+    }
+
+    /// Where task `number` is, if that is a node that has begun.
+    pub fn place(&self, number: usize) -> Option<Place> {
+        self.places.get(number)?.get().copied()
     }
 
     /// A resource.
@@ -244,6 +276,15 @@ mod tests {
             let reason = unfit.expect_err("not in the kernel").reason().to_owned();
             assert!(reason.contains("--policy G-EDF/CEm"), "{reason}");
         }
+    }
+
+    #[test]
+    fn a_job_of_a_node_begins_early_where_it_may_but_never_before_time_0() {
+        let place = Place { entry: 1, start: Instant(100), may_be_early: true };
+        let begins = |release, now| place.begins(Instant(release), Instant(now)).0;
+        assert_eq!([begins(300, 200), begins(150, 200), begins(300, 50), begins(0, 50)], [200, 150, 100, 100]);
+        let on_time = Place { may_be_early: false, ..place };
+        assert_eq!(on_time.begins(Instant(300), Instant(200)), Instant(300));
     }
 
     #[test]

@@ -70,6 +70,7 @@ impl GraphRecording {
             jobs: frames.unwrap_or(u64::MAX),
             on_time: false,
             laxity: Some(scheduler),
+            in_kernel: false,
         };
         let workload = Workload::new(spec.graph().name.clone(), Platform::identical(1), Vec::new());
         let plan = LivePlan::of_graph(&workload, &options).map_err(|refusal| refusal.to_string())?;

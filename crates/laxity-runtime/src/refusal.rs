@@ -81,12 +81,15 @@ pub(crate) fn beyond_linux(workload: &Workload, tasks: &[Task]) -> Vec<String> {
 pub(crate) fn beyond_kernel(workload: &Workload, tasks: &[Task]) -> Vec<String> {
     const WAY_OUT: &str = "take another --scheduler";
     let mut reasons = Vec::new();
-    reasons.extend(workload.graphs.iter().map(|graph| {
-        format!(
-            "graph \"{}\": its nodes wait for tokens, and the scheduler in the kernel releases jobs by time alone; {WAY_OUT}",
-            graph.name
-        )
-    }));
+    for (graph, node) in workload.graphs.iter().flat_map(|graph| graph.nodes.iter().map(move |node| (graph, node))) {
+        if node.server.is_some() && node.period.is_none() {
+            reasons.push(format!(
+                "node \"{}.{}\": tokens release its jobs, perhaps before the arrivals that their deadlines count from, and in the \
+                 kernel jobs with a budget are due by their releases; {WAY_OUT}",
+                graph.name, node.name
+            ));
+        }
+    }
     for task in tasks {
         if task.server.is_some() && !task.jitter.is_zero() {
             reasons.push(format!(
@@ -220,15 +223,23 @@ mod tests {
             name = "camera"
             period = "50 ms"
             body = [{ cpu = "1 ms" }, { kernel = "1 ms" }]
+            [[graph]]
+            name = "g"
+            edge = ["a -> b"]
+            node = [
+                { name = "a", period = "10 ms", wcet = "1 ms", budget = "2 ms" },
+                { name = "b", wcet = "1 ms", budget = "2 ms" },
+            ]
         "#;
         let workload = Workload::from_toml(all, "w.toml").unwrap_or_else(|errors| panic!("{errors}"));
         let reasons = beyond_kernel(&workload, &workload.tasks);
-        let starts = ["task \"served\": release jitter and a budget", "GPUs:"];
+        let starts = ["node \"g.b\": tokens release its jobs", "task \"served\": release jitter and a budget", "GPUs:"];
         assert_eq!(reasons.len(), starts.len(), "{reasons:?}");
         for (reason, start) in reasons.iter().zip(starts) {
             assert!(reason.starts_with(start) && reason.ends_with("take another --scheduler"), "{reason}");
         }
-        let plain = Workload { tasks: workload.tasks[..3].to_vec(), ..workload };
+        let mut plain = Workload { tasks: workload.tasks[..3].to_vec(), ..workload };
+        plain.graphs[0].nodes[1].server = None;
         assert_eq!(beyond_kernel(&plain, &plain.tasks), Vec::<String>::new());
         let many = vec![plain.tasks[0].clone(); ENTRIES + 1];
         assert!(beyond_kernel(&plain, &many)[0].starts_with("32 tasks, and a process has at most 31"));

@@ -361,7 +361,7 @@ struct Parts {
 }
 
 fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> Result<Parts, String> {
-    let kernel = plan.is_in_kernel().then(|| InKernel::join(plan.resources)).transpose()?;
+    let kernel = plan.is_in_kernel().then(|| InKernel::join(plan.resources, plan.tasks.len())).transpose()?;
     let shared = Arc::new(Shared { resources: (0..plan.resources).map(|_| PiLock::default()).collect(), kernel });
     let (mut writers, readers): (Vec<_>, Vec<_>) = (0..plan.logs()).map(|_| log::log()).unzip();
     let regulated = plan.protection.as_ref().map_or(0, |protection| protection.cpus.len());

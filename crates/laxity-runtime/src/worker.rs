@@ -47,6 +47,20 @@ pub trait Body {
         Ok(stop.suspend_until(release))
     }
 
+    /// The jobs of a node are executed from `_start` on. Answers whether [`Body::await_node`] waits for that, too.
+    fn begin_node(&mut self, _start: Instant) -> bool {
+        false
+    }
+
+    /// Waits for what releases the next job of `_node`, if this has to know of that; else the node's own wait does. Answers whether
+    /// there may be such a job, rather than the end of the worker.
+    ///
+    /// # Errors
+    /// Why the worker ends.
+    fn await_node(&mut self, _node: &mut Node) -> Result<bool, Self::Error> {
+        Ok(true)
+    }
+
     /// A job of `node` is complete.
     ///
     /// # Errors
@@ -315,6 +329,7 @@ fn execute_source<B: Body>(
 ) -> Result<(), Interrupted<B::Error>> {
     // A graph with a recorder knows the releases. Of one without, this thread has to wait for them.
     let is_timed = node.set_releasing(Releasing::OnTime).is_ok();
+    body.begin_node(start);
     for Release { at, .. } in releases {
         if !is_timed && !stop.sleep_until_release(after(start, at)) || !execute_next(body, node)? {
             break;
@@ -333,7 +348,7 @@ fn execute_node<B: Body>(
     // Without a recorder there are no releases to wait for.
     let _ = node.set_releasing(releasing);
     // Tokens from the start arrive then, too.
-    if !stop.suspend_until(start) {
+    if !body.begin_node(start) && !stop.suspend_until(start) {
         return Err(Interrupted::Stopped);
     }
     while execute_next(body, node)? {}
@@ -342,6 +357,9 @@ fn execute_node<B: Body>(
 
 /// Waits for the tokens of the node's next job, and for room, and executes it. Answers whether there was one.
 fn execute_next<B: Body>(body: &mut B, node: &mut Node) -> Result<bool, Interrupted<B::Error>> {
+    if !body.await_node(node)? {
+        return Ok(false);
+    }
     let job = loop {
         match node.wait() {
             Ok(job) => break job,

@@ -79,6 +79,12 @@ pub enum Releases {
     },
     /// At events: [`Task::next_event`](crate::Task::next_event).
     Events,
+    /// At events of which some thread of the process says when the job is released and due, the task's own or the one that wakes
+    /// it: tokens of a graph. See [`Task::await_event`](crate::Task::await_event).
+    Tokens {
+        /// When the first one is due, which is released by time: on the monotonic clock in ns; `None`: as the deadline says.
+        due: Option<Instant>,
+    },
 }
 
 impl TaskRequest {

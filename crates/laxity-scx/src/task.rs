@@ -1,5 +1,9 @@
 //! A thread as a task of the scheduler in the kernel, and its jobs.
 
+mod tokens;
+
+pub use self::tokens::Teller;
+
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, compiler_fence};
 use std::thread;
@@ -62,6 +66,9 @@ const GRACE: Nanos = Nanos::from_millis(1);
 /// What the page says of a job: that it is complete, or that it is once its thread sleeps. As in `bpf/arrivals.h`.
 const COMPLETE: u32 = 1;
 const COMPLETE_ASLEEP: u32 = 2;
+/// What it says of non-preemptive sections.
+const NOT_INSIDE: u32 = 0;
+const INSIDE: u32 = 1;
 
 impl Task {
     /// The calling thread, which is one as `request` says, with that entry of a page; its first job is released at `release`.
@@ -74,7 +81,7 @@ impl Task {
     ) -> Task {
         let TaskRequest { deadline, period, releases, .. } = *request;
         let told = match releases {
-            Releases::Told { due } => due,
+            Releases::Told { due } | Releases::Tokens { due } => due,
             Releases::Periodic | Releases::Events => None,
         };
         let due = told.unwrap_or(release.saturating_add(deadline));
@@ -124,9 +131,10 @@ impl Task {
     /// for the same as that; `due` means nothing where the task has a budget. The first job is that of the [`TaskRequest`], whatever is
     /// said here.
     ///
-    /// Panics if the task began otherwise than with [`Releases::Told`].
+    /// Panics if the task began otherwise than with [`Releases::Told`] or [`Releases::Tokens`].
     pub fn next_job_at(&mut self, release: Instant, due: Instant, sleep: impl FnMut(Instant) -> bool) -> Option<Job> {
-        assert!(matches!(self.releases, Releases::Told { .. }), "the task began with {:?}, not Told", self.releases);
+        let is_told = matches!(self.releases, Releases::Told { .. } | Releases::Tokens { .. });
+        assert!(is_told, "the task began with {:?}, not Told", self.releases);
         if self.job > 0 {
             self.complete(release.max(self.release), due);
         }
@@ -151,7 +159,8 @@ impl Task {
     ///
     /// Panics as [`Task::next_event`].
     pub fn begin_event(&mut self) {
-        assert_eq!(self.releases, Releases::Events, "by which the task began");
+        let has_events = matches!(self.releases, Releases::Events | Releases::Tokens { .. });
+        assert!(has_events, "the task began with {:?}, not Events", self.releases);
         if self.job == 0 {
             self.next_job();
         }
@@ -178,6 +187,8 @@ impl Task {
         self.page.u64(self.entry.next()).store(release.0, Ordering::Relaxed);
         self.page.u64(self.entry.due()).store(due.0, Ordering::Relaxed);
         self.page.u32(self.entry.is_complete()).store(COMPLETE, Ordering::Release);
+        // Not before: the job that ends a section would lose its CPU.
+        self.page.u32(self.entry.is_non_preemptive()).store(NOT_INSIDE, Ordering::Release);
     }
 
     /// Waits for the next job, whose release and deadline are known by now.
@@ -215,7 +226,7 @@ impl Task {
 
     /// Begins such a section, which [`Task::leave_section`] ends: for callers that have no closures.
     pub fn enter_section(&self) {
-        self.page.u32(self.entry.is_non_preemptive()).store(1, Ordering::Relaxed);
+        self.page.u32(self.entry.is_non_preemptive()).store(INSIDE, Ordering::Relaxed);
         // The scheduler looks in an interrupt of this CPU: the order of the program is all that it takes.
         compiler_fence(Ordering::SeqCst);
     }
@@ -223,7 +234,7 @@ impl Task {
     /// Ends the section.
     pub fn leave_section(&self) {
         compiler_fence(Ordering::SeqCst);
-        self.page.u32(self.entry.is_non_preemptive()).store(0, Ordering::Relaxed);
+        self.page.u32(self.entry.is_non_preemptive()).store(NOT_INSIDE, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         if self.page.u32(self.entry.is_awaited()).load(Ordering::Relaxed) != 0 && self.is_scheduled() {
             thread::yield_now();

@@ -8,16 +8,18 @@ use crate::log::JobStep;
 
 /// A task of the scheduler in the kernel.
 pub(super) struct KernelTask {
-    number: usize,
-    request: TaskRequest,
+    pub(super) number: usize,
+    pub(super) request: TaskRequest,
     /// From its first release on.
-    task: Option<Task>,
+    pub(super) task: Option<Task>,
+    /// Time 0 of the run, as nodes of graphs know it.
+    pub(super) start: Instant,
 }
 
 impl KernelTask {
     /// That of task `number` of the run.
     pub fn new(number: usize, request: TaskRequest) -> KernelTask {
-        KernelTask { number, request, task: None }
+        KernelTask { number, request, task: None, start: Instant::ZERO }
     }
 
     /// Of the task in the run.

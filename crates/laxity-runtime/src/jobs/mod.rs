@@ -8,6 +8,7 @@ mod budget;
 mod error;
 mod gpus;
 mod kernel;
+mod kernel_nodes;
 mod messages;
 mod own_code;
 mod resources;
@@ -279,6 +280,14 @@ impl Body for Jobs {
         if self.kernel.is_some() { self.await_in_kernel(release, deadline) } else { Ok(stop.suspend_until(release)) }
     }
 
+    fn begin_node(&mut self, start: Instant) -> bool {
+        self.begin_node_in_kernel(start)
+    }
+
+    fn await_node(&mut self, node: &mut laxity_graph::Node) -> Result<bool, JobError> {
+        self.await_node_in_kernel(node)
+    }
+
     fn execute(&mut self, job: Job<'_>) -> Result<(), Cut> {
         match job {
             Job::Timer { index, deadline } => {
@@ -292,6 +301,7 @@ impl Body for Jobs {
                 self.carry_out(job.index() as u32, times, Some(&mut job))?;
                 // Before the tokens are there, so that in the log no consumer begins before its producer completes.
                 self.end_job()?;
+                self.boost_in_kernel();
                 job.complete();
             }
         }

@@ -8,7 +8,7 @@ use laxity_sys::scheduling;
 use super::edges::{self, CodeEdges};
 use super::{Ending, LiveGraph, LivePlan, Settled, Trigger, without_modelled_interrupts};
 use crate::attributes::Attributes;
-use crate::kernel::Unfit;
+use crate::kernel::{self, Unfit};
 use crate::linux::{self, LinuxScheduler};
 use crate::placement::Placement;
 use crate::refusal::{self, Refusal};
@@ -34,6 +34,8 @@ pub struct GraphOptions {
     pub on_time: bool,
     /// Laxity's scheduler schedules the nodes by this policy, on all CPUs; classes and CPUs of `nodes` mean nothing then.
     pub laxity: Option<Scheduler>,
+    /// That scheduler is the one in the kernel.
+    pub in_kernel: bool,
 }
 
 /// How to run a node.
@@ -61,10 +63,11 @@ impl LivePlan {
         if !reasons.is_empty() {
             return Err(Refusal::of(reasons));
         }
-        let scheduler = options.laxity.map_or(Scheduler::GLOBAL_EDF, |Scheduler { rule, scope, .. }| Scheduler {
-            rule,
-            scope,
-            ..Scheduler::GLOBAL_EDF
+        let plain = |Scheduler { rule, scope, .. }| Scheduler { rule, scope, ..Scheduler::GLOBAL_EDF };
+        // Only the scheduler in the kernel has other realizations.
+        let scheduler = options.laxity.map_or(Scheduler::GLOBAL_EDF, |asked| match options.in_kernel {
+            true => Scheduler { coarse_lock: false, ..asked },
+            false => plain(asked),
         });
         let compiled = laxity_plan::Plan::new(&without_modelled_interrupts(&workload), &scheduler, options.seed)
             .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))?;
@@ -74,7 +77,7 @@ impl LivePlan {
         }
         let placement = Placement::new(&compiled.header, &usable).map_err(one)?;
         let settled = match options.laxity {
-            Some(_) => by_laxity(&compiled, placement, options).map_err(one)?,
+            Some(_) => by_laxity(&workload, &compiled, placement, options).map_err(one)?,
             None => by_classes(placement, options),
         };
         let mut plan =
@@ -114,11 +117,25 @@ fn by_classes(placement: Placement, options: &GraphOptions) -> Settled {
 ///
 /// # Errors
 /// Why it cannot.
-fn by_laxity(compiled: &laxity_plan::Plan, placement: Placement, options: &GraphOptions) -> Result<Settled, String> {
+fn by_laxity(
+    workload: &Workload,
+    compiled: &laxity_plan::Plan,
+    placement: Placement,
+    options: &GraphOptions,
+) -> Result<Settled, String> {
     let scheduler = compiled.header.scheduler;
-    // Tokens release its nodes, and the scheduler in the kernel knows timers only.
-    let in_kernel = || Err(Unfit::NotLoaded(String::new()));
-    let (linux, _) = linux::choose(&scheduler, Some(LinuxScheduler::Laxity), in_kernel, &[], &[], false)?;
+    let wanted = if options.in_kernel { LinuxScheduler::Kernel } else { LinuxScheduler::Laxity };
+    let in_kernel = || {
+        if !options.in_kernel {
+            return Err(Unfit::NotLoaded(String::new()));
+        }
+        kernel::fits(&scheduler, &placement)?;
+        let models = compiled.models(workload);
+        let mut reasons = refusal::beyond_kernel(workload, &models);
+        reasons.extend(refusal::beyond_linux(workload, &models));
+        if reasons.is_empty() { Ok(()) } else { Err(Unfit::Other(reasons.join("\n"))) }
+    };
+    let (linux, _) = linux::choose(&scheduler, Some(wanted), in_kernel, &[], &[], false)?;
     let nodes = options.nodes.len();
     let rank = |node: usize| linux::priority(compiled.header.tasks[node].rank, nodes);
     Ok(Settled {
@@ -212,6 +229,7 @@ node = [
             jobs: 4,
             on_time: false,
             laxity: None,
+            in_kernel: false,
         };
         let plan = LivePlan::of_graph(&workload, &options).expect("it can be run");
         assert_eq!(plan.tasks.len(), 2);

@@ -23,7 +23,7 @@ use laxity_policy::lock;
 use laxity_sched::{Config as SystemConfig, Parameters, Rule};
 use laxity_scx::{Releases, TaskRequest};
 use laxity_sys::scheduling;
-use laxity_trace::{LockInfo, LockKind, Origin, TaskInfo, TraceHeader};
+use laxity_trace::{LockInfo, LockKind, Origin, TaskInfo, TaskKind, TraceHeader};
 
 pub(crate) use self::best_effort::{BestEffort, BestEffortTask, start};
 pub(crate) use self::devices::LiveDevice;
@@ -385,10 +385,10 @@ fn request(task: &Task, info: &TaskInfo) -> TaskRequest {
         priority: info.rank.into(),
         cluster: Some(info.cluster),
         release: None,
-        releases: if task.arrival == Arrival::Periodic && task.jitter.is_zero() {
-            Releases::Periodic
-        } else {
-            Releases::Told { due: None }
+        releases: match info.kind {
+            TaskKind::Node { .. } => Releases::Tokens { due: None },
+            _ if task.arrival == Arrival::Periodic && task.jitter.is_zero() => Releases::Periodic,
+            _ => Releases::Told { due: None },
         },
     }
 }

@@ -157,6 +157,7 @@ wcet = "2 ms"
         jobs: 6,
         on_time: false,
         laxity: Some(workload.scheduler),
+        in_kernel: false,
     };
     let plan = match LivePlan::of_graph(&workload, &options) {
         Ok(plan) => plan,

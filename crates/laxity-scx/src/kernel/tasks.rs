@@ -115,7 +115,7 @@ impl Tasks {
             release: release.0,
             is_told: begin.task.releases != Releases::Periodic,
             due: match begin.task.releases {
-                Releases::Told { due } => due.map_or(0, |due| due.0),
+                Releases::Told { due } | Releases::Tokens { due } => due.map_or(0, |due| due.0),
                 Releases::Periodic | Releases::Events => 0,
             },
             level: self.level(&begin),
@@ -427,7 +427,7 @@ impl Tasks {
                 level: self.level(begin),
                 kind: match (own, begin.task.releases) {
                     (Some(_), _) => TaskKind::Thread,
-                    (None, Releases::Events) => TaskKind::Event,
+                    (None, Releases::Events | Releases::Tokens { .. }) => TaskKind::Event,
                     (None, Releases::Periodic | Releases::Told { .. }) => TaskKind::Task,
                 },
                 has_budget: begin.task.budget.is_some(),

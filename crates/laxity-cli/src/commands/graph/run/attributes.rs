@@ -34,10 +34,10 @@ pub struct Scheduling {
     /// CPUs for all nodes, or for one, as in 0-1,3; can be repeated
     #[arg(long, value_name = "[NODE=]CPUS")]
     cpus: Vec<Setting<Cpus>>,
-    /// Laxity's own scheduler for all nodes, by --policy: jobs have the deadlines of the graph's rule, however far away
-    #[arg(long, value_name = "CLASS", value_parser = ["laxity"], conflicts_with_all = ["priorities", "priority", "cpus", "deadline_scheduling", "restart"])]
+    /// Laxity's own scheduler for all nodes, by --policy, in user space (laxity) or the one that is loaded (kernel): jobs have the deadlines of the graph's rule, however far away
+    #[arg(long, value_name = "CLASS", value_parser = ["laxity", "kernel"], conflicts_with_all = ["priorities", "priority", "cpus", "deadline_scheduling", "restart"])]
     scheduler: Option<String>,
-    /// With --scheduler laxity: the policy, as in P-EDF [default: that of the file]
+    /// With --scheduler: the policy, as in P-EDF [default: that of the file]
     #[arg(long, value_name = "POLICY", requires = "scheduler", value_parser = super::super::super::run::parse_policy)]
     policy: Option<Scheduler>,
 }
@@ -88,6 +88,11 @@ impl Scheduling {
     /// The policy of Laxity's scheduler, if that is to schedule; that of the file unless another is named.
     pub fn laxity(&self, of_file: Scheduler) -> Option<Scheduler> {
         self.scheduler.as_ref().map(|_| self.policy.unwrap_or(of_file))
+    }
+
+    /// Whether that is its scheduler in the kernel.
+    pub fn is_in_kernel(&self) -> bool {
+        self.scheduler.as_deref() == Some("kernel")
     }
 
     /// How each node of `spec`, whose jobs need `costs` of CPU time, is scheduled, and on which CPUs.

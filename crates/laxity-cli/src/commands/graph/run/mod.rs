@@ -45,7 +45,7 @@ use crate::quantity::{counted, short};
 ///
 /// The graph is one of a workload file, or written as edges after -g: FROM[.PRODUCE]:TO[.CONSUME[.THRESHOLD]] between commas. An edge that ends in +2 starts with two tokens; one that ends in @2 does, too, and is a back-edge, as in A:B,B:A@1.
 ///
-/// Each node gets a thread, or with --processes a process, that Linux schedules as any other unless --priorities or --priority is there, or by Laxity's own scheduler (--scheduler laxity). Sources are released by time, all other nodes when their tokens are there; each job goes through its working set and computes for as long as is said there. All releases before the end are carried out, however late, and all that they led to.
+/// Each node gets a thread, or with --processes a process, that Linux schedules as any other unless --priorities or --priority is there, or by Laxity's own scheduler (--scheduler laxity, or kernel). Sources are released by time, all other nodes when their tokens are there; each job goes through its working set and computes for as long as is said there. All releases before the end are carried out, however late, and all that they led to.
 ///
 /// A job arrives when it is released or its last token is there; from then to its completion is its response time. The end-to-end latency of a job of a sink is from the arrival of a job of a source to its completion: the earliest of those whose tokens, directly or through other nodes, it takes away. Tokens that only raise a threshold, tokens from the start, and back-edges do not count.
 ///
@@ -212,6 +212,11 @@ fn plan(
     (graph, spec): (model::Graph, Spec),
     file: &str,
 ) -> Result<LivePlan, CliError> {
+    if arguments.processes && arguments.scheduling.is_in_kernel() {
+        let message = "--processes: nodes are tasks of the scheduler in the kernel as threads of one process, which tell it of each \
+                       other's jobs; leave it out, or take --scheduler laxity";
+        return Err(CliError::Argument { message: message.to_owned() });
+    }
     let cost = |node: &model::Node| node.body.iter().map(Step::cpu_wcet).sum();
     let costs: Vec<Nanos> = graph.nodes.iter().map(cost).collect();
     let nodes = arguments.scheduling.nodes(&spec, &costs);
@@ -232,6 +237,7 @@ fn plan(
         jobs: arguments.jobs.unwrap_or(u64::MAX),
         on_time: arguments.on_time,
         laxity: arguments.scheduling.laxity(workload.scheduler),
+        in_kernel: arguments.scheduling.is_in_kernel(),
     };
     let refused = |refusal: Refusal| {
         let lines: Vec<String> = refusal.reasons().iter().map(|reason| format!("{file}: {reason}")).collect();
