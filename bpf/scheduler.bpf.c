@@ -142,7 +142,7 @@ SEC("struct_ops/laxity_enqueue") int laxity_enqueue(unsigned long long *context)
 		if (arrive(number))
 			release_late(number);
 		else
-			await_release(task->pid);
+			await(number);
 	}
 	/* It woke, if its job was suspended or waits for that; else it lost its CPU. */
 	note.extra = 1;
