@@ -60,12 +60,12 @@ mod _native {
     use crate::runtime_study::PyRuntimeStudy;
     #[pymodule_export]
     use crate::sched::{
-        PyKernelEvent, PyKernelExpectation, PyKernelHold, PyKernelInterrupts, PyKernelJob, PyKernelLock,
-        PyKernelScheduler, PyKernelSection, PyKernelStatus, PyKernelTask, kernel_look,
+        PyHold, PyLock, PySection, PySuspension, PySystem, PyTask, PyTaskJob, sched_gc, sched_look, sched_names,
     };
     #[pymodule_export]
     use crate::sched::{
-        PyHold, PyLock, PySection, PySuspension, PySystem, PyTask, PyTaskJob, sched_gc, sched_look, sched_names,
+        PyKernelEvent, PyKernelExpectation, PyKernelHold, PyKernelInterrupts, PyKernelJob, PyKernelLock,
+        PyKernelScheduler, PyKernelSection, PyKernelStatus, PyKernelTask, kernel_look,
     };
     #[pymodule_export]
     use crate::simulate::simulate;

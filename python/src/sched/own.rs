@@ -76,6 +76,11 @@ impl<T: Own> Place<T> {
         &self.name
     }
 
+    /// Whether this process has the task, and not a copy of it because it was forked.
+    pub fn is_of_this_process(&self) -> bool {
+        std::process::id() == self.pid
+    }
+
     /// Reads something of the task.
     ///
     /// Raises UseError in other threads and processes, and once it is released.

@@ -198,6 +198,10 @@ impl PyKernelTask {
 
     #[pyo3(signature = (*_raised))]
     fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyTuple>) -> PyResult<()> {
+        // A child that was forked amid the job may end, and is no task.
+        if !self.place.is_of_this_process() {
+            return Ok(());
+        }
         self.release(py)
     }
 
