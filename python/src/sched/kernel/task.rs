@@ -149,7 +149,7 @@ impl PyKernelTask {
 
     /// For a `with` around the wait for an event, in whatever call, of a task that said releases="events": the first sleep in it completes the
     /// job, and the wake-up releases the next one, which is due as the task's deadline says, and a period after the last one at the
-    /// earliest. What the thread does before its first event is the first job.
+    /// earliest. The first job is the thread's work before its first event.
     fn event(&self) -> PyKernelEvent {
         PyKernelEvent { place: self.place.clone() }
     }
