@@ -73,7 +73,10 @@ def periodic(name: str, period_ms: int, cost_ms: int, jobs: int, start_ns: int) 
     say(name, seen)
 
 
-def source(writer: int, bursts: int, start_ns: int) -> None:
+BURSTS, BURST = 12, 4
+
+
+def source(writer: int, start_ns: int) -> None:
     """A sporadic task: the gaps between its jobs are its own. Each writes four messages."""
     gaps_ms = [20, 35, 27, 50]
     seen = []
@@ -82,31 +85,28 @@ def source(writer: int, bursts: int, start_ns: int) -> None:
         scheduler.task("source", period="20 ms", wcet="2 ms", releases="told", start_ns=start_ns) as task,
     ):
         release_ns = start_ns
-        for number in range(bursts):
+        for number in range(BURSTS):
             job = task.wait_for_job_at(release_ns, release_ns + 15 * MS if number else None)
             assert job.release_ns == release_ns
             assert job.deadline_ns == release_ns + (15 if number else 20) * MS, job
             seen.append(job)
-            for _ in range(4):
+            for _ in range(BURST):
                 os.write(writer, b"message!")
             release_ns += gaps_ms[number % 4] * MS
-    os.close(writer)
     say("source", seen)
 
 
-def consumer(reader: int, writer: int) -> None:
+def consumer(reader: int) -> None:
     """A job for each message."""
-    os.close(writer)
     seen = []
     with (
         kernel.Scheduler.join() as scheduler,
         scheduler.task("consumer", period="4 ms", wcet="1 ms", releases="events") as task,
     ):
-        while True:
+        while len(seen) < BURSTS * BURST:
             with task.event():
                 message = os.read(reader, 8)
-            if not message:
-                break
+            assert message == b"message!"
             seen.append(task.job)
             compute(MS // 4)
     pairs = list(itertools.pairwise(seen))
@@ -119,11 +119,10 @@ def of_all_kinds() -> None:
     reader, writer = os.pipe()
     start_ns = time.monotonic_ns() + 1_000 * MS
     children(
-        lambda: consumer(reader, writer),
-        lambda: source(writer, 12, start_ns),
+        lambda: consumer(reader),
+        lambda: source(writer, start_ns),
         lambda: periodic("fast", 25, 3, 20, start_ns),
         lambda: periodic("slow", 100, 20, 5, start_ns),
-        lambda: os.close(writer),
     )
 
 
