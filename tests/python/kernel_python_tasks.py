@@ -78,7 +78,7 @@ BURSTS, BURST = 12, 4
 
 def source(writer: int, start_ns: int) -> None:
     """A sporadic task: the gaps between its jobs are its own. Each writes four messages."""
-    gaps_ms = [20, 35, 27, 50]
+    gaps_ms = [25, 35, 27, 50]
     seen = []
     with (
         kernel.Scheduler.join() as scheduler,
