@@ -24,6 +24,8 @@ struct bpf_iter_scx_dsq {
 	u64 opaque[6];
 } __attribute__((aligned(8)));
 
+/* It slept until now. */
+#define ENQUEUED_AWAKE 1
 /* Handed back by scx_bpf_reenqueue_local. */
 #define ENQUEUED_AGAIN (1ull << 40)
 #define DSQ_LOCAL (1ull << 63 | 2)

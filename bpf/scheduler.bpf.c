@@ -27,11 +27,8 @@
 #include "quanta.h"
 #include "sections.h"
 #include "shares.h"
+#include "strays.h"
 #include "tasks.h"
-
-#define SLICE_ENDLESS (~0ull)
-/* Of a thread that must go on where its job is not linked. */
-#define SLICE_STRAY 1000000ull
 
 /*
  * The job of task `number`, whose thread is or was on `cpu`, is complete: it waits for the next release. `sleeps`: the thread
@@ -94,26 +91,6 @@ SEC("struct_ops/laxity_select") s32 laxity_select(unsigned long long *context)
 	return (s32)context[1];
 }
 
-LAXITY_INLINE void enqueue_other(struct task_struct *task, u64 flags)
-{
-	s32 cpu;
-
-	if (displace(scx_bpf_task_cpu(task), task, flags))
-		return;
-	queue_other(task, SLICE_OTHERS, flags);
-	cpu = scx_bpf_pick_idle_cpu(task->cpus_ptr, 0);
-	/* Another one may be idle that is not throttled. */
-	if (cpu >= 0 && is_throttled(cpu, bpf_ktime_get_ns()))
-		cpu = scx_bpf_pick_idle_cpu(task->cpus_ptr, 0);
-	scx_bpf_kick_cpu(cpu >= 0 ? cpu : scx_bpf_task_cpu(task), KICK_IDLE);
-	if (!setting.others_period)
-		return;
-	/* Exchanged, so that this is seen before the other is read. */
-	__sync_lock_test_and_set(&other_came, bpf_ktime_get_ns());
-	if (!others_are_known)
-		await_others();
-}
-
 SEC("struct_ops/laxity_enqueue") int laxity_enqueue(unsigned long long *context)
 {
 	struct task_struct *task = (struct task_struct *)context[0];
@@ -153,7 +130,11 @@ SEC("struct_ops/laxity_enqueue") int laxity_enqueue(unsigned long long *context)
 		if (outcome && outcome != LAXITY_NOT_SUSPENDED)
 			FAIL("a wake-up was refused", task->pid);
 	}
-	job->strays = 0;
+	job->strays = is_early(job, cpu, context[1]) ? STRAYS_EARLY : 0;
+	if (job->strays) {
+		enqueue_early(task, context[1]);
+		return 0;
+	}
 	happen(&note, HAPPENS_PUT, cpu, number, job);
 	/* Its job may have had that link before the thread came here: no change of links kicks that CPU. */
 	if (note.linked_to != LAXITY_NONE) {
@@ -176,23 +157,6 @@ SEC("struct_ops/laxity_dequeue") int laxity_dequeue(unsigned long long *context)
 	else
 		take_displaced(task);
 	return 0;
-}
-
-/* Sends the thread of a job that is linked to `cpu` there, or where Linux insists on it. */
-LAXITY_INLINE void send(s32 cpu, struct task_struct *task, struct laxity_job *job)
-{
-	s32 at = scx_bpf_task_cpu(task);
-
-	if (task->migration_disabled && at != cpu) {
-		job->strays = 1;
-		scx_bpf_dsq_insert(task, DSQ_LOCAL_ON | at, SLICE_STRAY, 0);
-		scx_bpf_kick_cpu(at, KICK_PREEMPT);
-	} else if (!bpf_cpumask_test_cpu(cpu, task->cpus_ptr)) {
-		job->strays = 1;
-		queue_other(task, SLICE_STRAY, 0);
-	} else {
-		scx_bpf_dsq_insert(task, DSQ_LOCAL, SLICE_ENDLESS, 0);
-	}
 }
 
 /* The thread that was on `cpu` says that its job is complete, or that it leaves. */
@@ -324,6 +288,7 @@ SEC("struct_ops/laxity_running") int laxity_running(unsigned long long *context)
 	/* The thread may have become a task while it had the CPU. */
 	end_other(cpu);
 	share_of(cpu)->since = 0;
+	share_of(cpu)->yields = 0;
 	others_on(cpu)->go_first_in = 0;
 	if (happen(&note, HAPPENS_RUN, cpu, number, job) < 0)
 		FAIL("a switch was refused", task->pid);

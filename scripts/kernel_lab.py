@@ -283,7 +283,7 @@ def write_initramfs(archive: Path, files: dict[str, tuple[bytes, bool]]) -> None
             out.write(head + bytes(-len(head) % 4) + data + bytes(-len(data) % 4))
 
 
-def initramfs(archive: Path, script: str, programs: list[Path]) -> None:
+def initramfs(archive: Path, script: str, programs: list[Path], more: dict[str, Path]) -> None:
     """All that the small Linux has: busybox, the programs with their libraries, and what they are to do."""
     busybox = shutil.which("busybox")
     if not busybox:
@@ -294,13 +294,14 @@ def initramfs(archive: Path, script: str, programs: list[Path]) -> None:
         "lab/script": (script.encode(), True),
     }
     with tempfile.TemporaryDirectory() as folder:
-        for program in programs:
-            stripped = Path(folder) / program.name
-            is_program = program.read_bytes()[:4] == b"\x7fELF" and os.access(program, os.X_OK)
-            if not (is_program and shutil.which("strip") and _run_quietly("strip", "-o", stripped, program)):
-                stripped = program
-            files[f"lab/{program.name}"] = (stripped.read_bytes(), True)
-            for library in _libraries(program) if is_program else []:
+        for name, file in [*((f"lab/{program.name}", program) for program in programs), *more.items()]:
+            stripped = Path(folder) / file.name
+            is_program = os.access(file, os.X_OK)
+            is_binary = file.read_bytes()[:4] == b"\x7fELF" and (is_program or ".so" in file.suffixes)
+            if not (is_binary and shutil.which("strip") and _run_quietly("strip", "-o", stripped, file)):
+                stripped = file
+            files[name.lstrip("/")] = (stripped.read_bytes(), is_program)
+            for library in _libraries(file) if is_binary else []:
                 files[str(library).lstrip("/")] = (library.read_bytes(), True)
     write_initramfs(archive, files)
 
@@ -335,6 +336,8 @@ class Machine:
     modules: list[str] = dataclasses.field(default_factory=list)
     # Words for the kernel's command line.
     parameters: list[str] = dataclasses.field(default_factory=list)
+    # Files by where they lie there; programs and libraries have the shared libraries that they need.
+    files: dict[str, Path] = dataclasses.field(default_factory=dict)
 
 
 @contextlib.contextmanager
@@ -375,7 +378,7 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         archive, results = (Path(folder) / name for name in ["initramfs", "results.tar"])
         console = console or Path(folder) / "console.txt"
-        initramfs(archive, script, programs)
+        initramfs(archive, script, programs, machine.files)
         command = [QEMU, "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", "max", "-smp", str(smp)]
         command += [
             "-m",

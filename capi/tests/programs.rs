@@ -216,6 +216,16 @@ fn without_a_scheduler_in_the_kernel_programs_are_told_how_to_start_it() {
 }
 
 #[test]
+fn without_a_scheduler_in_the_kernel_a_program_in_cpp_catches_that() {
+    if Command::new("c++").arg("--version").output().is_err() {
+        return laxity_testing::skip("there is no c++");
+    }
+    let said = stdout(&run(&mut command(&build("capi/tests/cpp/kernel.cpp", Linked::Shared))));
+    let Some(error) = said.strip_prefix("none: ") else { return assert_eq!(said, "ok\n") };
+    assert!(error.contains("`laxity sched start`, as root, loads it"), "{error}");
+}
+
+#[test]
 fn threads_become_tasks_and_misuse_gets_a_number_and_a_text() {
     let program = build("capi/tests/c/tasks.c", Linked::Shared);
     let place = Directory::new("tasks");
@@ -289,8 +299,10 @@ fn build(source: &str, linked: Linked) -> PathBuf {
     let name = source.file_stem().and_then(OsStr::to_str).expect("a name");
     let suffix = if linked == Linked::Static { "-static" } else { "" };
     let program = PREFIX.join(format!("{name}{suffix}"));
-    let mut cc = Command::new("cc");
-    cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-o"]).arg(&program).arg(&source);
+    let is_cpp = source.extension() == Some(OsStr::new("cpp"));
+    let (compiler, standard) = if is_cpp { ("c++", "-std=c++17") } else { ("cc", "-std=gnu11") };
+    let mut cc = Command::new(compiler);
+    cc.args([standard, "-Wall", "-Wextra", "-Werror", "-g", "-o"]).arg(&program).arg(&source);
     cc.arg(flag("-I", "include"));
     // Such as -fsanitize=address,undefined.
     cc.args(std::env::var("LAXITY_TEST_CFLAGS").unwrap_or_default().split_whitespace());

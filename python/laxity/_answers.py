@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
-
 from laxity import _native
 from laxity._errors import LaxityError
 from laxity._native import Trace, Workload
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from laxity._native import _Arbitration, _Handling, _Path
 
 
@@ -276,32 +276,34 @@ def tune(
     )
 
 
-_TASKS = pa.schema(
-    [("task", pa.uint32()), ("name", pa.string()), ("cluster", pa.uint32())]
-    + [(f"{name}_ns", pa.int64()) for name in ("period", "deadline", "wcet", "inflated_wcet", "response_time")]
-    + [("tardiness_ns", pa.int64()), ("laxity_ns", pa.int64()), ("response_time_by", pa.string())]
+_Columns = list[tuple[str, str]]
+
+_TASKS: _Columns = (
+    [("task", "uint32"), ("name", "string"), ("cluster", "uint32")]
+    + [(f"{name}_ns", "int64") for name in ("period", "deadline", "wcet", "inflated_wcet", "response_time")]
+    + [("tardiness_ns", "int64"), ("laxity_ns", "int64"), ("response_time_by", "string")]
 )
-_GRAPHS = pa.schema([("name", pa.string()), ("end_to_end_ns", pa.int64()), ("reason", pa.string())])
-_CHAINS = pa.schema(
-    [("name", pa.string())]
-    + [(f"{name}_ns", pa.int64()) for name in ("data_age", "reaction_time", "data_age_max", "reaction_time_max")]
-    + [("reason", pa.string())]
+_GRAPHS: _Columns = [("name", "string"), ("end_to_end_ns", "int64"), ("reason", "string")]
+_CHAINS: _Columns = (
+    [("name", "string")]
+    + [(f"{name}_ns", "int64") for name in ("data_age", "reaction_time", "data_age_max", "reaction_time_max")]
+    + [("reason", "string")]
 )
-_PIECES = pa.schema(
-    [
-        ("from_ns", pa.int64()),
-        ("to_ns", pa.int64()),
-        ("cause", pa.string()),
-        ("description", pa.string()),
-        ("cpu", pa.uint16()),
-        ("other_job", pa.string()),
-        ("time_ns", pa.int64()),
-    ]
-)
+_PIECES: _Columns = [
+    ("from_ns", "int64"),
+    ("to_ns", "int64"),
+    ("cause", "string"),
+    ("description", "string"),
+    ("cpu", "uint16"),
+    ("other_job", "string"),
+    ("time_ns", "int64"),
+]
 
 
-def _table(schema: pa.Schema, rows: list[dict[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist(rows, schema=schema)
+def _table(columns: _Columns, rows: list[dict[str, Any]]) -> pa.Table:
+    import pyarrow  # noqa: PLC0415 (a program that only takes part in a schedule needs none)
+
+    return pyarrow.Table.from_pylist(rows, schema=pyarrow.schema(columns))
 
 
 def _factor(permille: int | None) -> float | None:

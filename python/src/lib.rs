@@ -63,6 +63,11 @@ mod _native {
         PyHold, PyLock, PySection, PySuspension, PySystem, PyTask, PyTaskJob, sched_gc, sched_look, sched_names,
     };
     #[pymodule_export]
+    use crate::sched::{
+        PyKernelEvent, PyKernelExpectation, PyKernelHold, PyKernelInterrupts, PyKernelJob, PyKernelLock,
+        PyKernelScheduler, PyKernelSection, PyKernelStatus, PyKernelTask, kernel_look,
+    };
+    #[pymodule_export]
     use crate::simulate::simulate;
     #[pymodule_export]
     use crate::span::nanos;

@@ -303,23 +303,27 @@ def test_tasks_come_and_go_beside_forks_and_affinities_until_a_cpu_goes_offline(
     assert said.count("state disabled") == 2
 
 
-def test_programs_in_c_are_tasks_that_share_a_lock(programs, tmp_path):
+def test_programs_in_c_and_cpp_are_tasks_that_share_a_lock(programs, tmp_path):
     subprocess.run(["cargo", "build", "--quiet", "-p", "laxity-capi"], cwd=ROOT, check=True)
     built = []
-    for source in ["examples/c/in_kernel.c", "capi/tests/c/kernel_tasks.c"]:
+    compilers = {".c": ["cc"], ".cpp": ["c++", "-std=c++17"]}
+    for source in ["examples/c/in_kernel.c", "capi/tests/c/kernel_tasks.c", "capi/tests/cpp/kernel.cpp"]:
         built.append(tmp_path / Path(source).stem)
-        command = ["cc", "-Wall", "-Wextra", "-Werror", "-Icapi/include", source, "-o", built[-1]]
+        compiler = compilers[Path(source).suffix]
+        command = [*compiler, "-Wall", "-Wextra", "-Werror", "-Icapi/include", source, "-o", built[-1]]
         command += ["target/debug/liblaxity.a", "-pthread", "-lm", "-ldl", "-lgcc_s"]
         subprocess.run(command, cwd=ROOT, check=True)
     script = """
     start --policy G-EDF --trace /out/trace.lxt
     kernel_tasks > /out/misuse.txt || exit 1
     in_kernel || exit 2
+    kernel > /out/cpp.txt || { cat /out/cpp.txt; exit 4; }
     laxity sched stop || exit 3
     ended
     """
     said = lab([*programs, *built], tmp_path / "out", script, smp=2)
-    assert (tmp_path / "out" / "misuse.txt").read_text() == "ok\n"
+    for name in ["misuse.txt", "cpp.txt"]:
+        assert (tmp_path / "out" / name).read_text() == "ok\n"
     assert "fast: 50 jobs, 50 by Laxity" in said
     assert "slow: 5 jobs, 5 by Laxity" in said
     assert judged(tmp_path / "out" / "trace.lxt")["follows G-EDF/CEm"] == "yes"

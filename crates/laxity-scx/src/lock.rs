@@ -50,10 +50,19 @@ impl Lock {
     ///
     /// Panics if `task` has it already.
     pub fn take(&self, task: &Task) {
+        let is_taken = self.take_while(task, || true);
+        assert!(is_taken, "it waits until it has it");
+    }
+
+    /// As [`Lock::take`], as long as `go_on` says so, which it is asked after each time that this thread woke, by a signal too. Returns
+    /// whether it took the lock.
+    ///
+    /// Panics if `task` has it already.
+    pub fn take_while(&self, task: &Task, mut go_on: impl FnMut() -> bool) -> bool {
         let own = task.word();
         loop {
             let found = match self.word.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return,
+                Ok(_) => return true,
                 Err(found) => found,
             };
             let holder = found & !AWAITED;
@@ -65,6 +74,9 @@ impl Lock {
                 continue;
             }
             task.while_waiting_for(holder, || _ = futex::wait(&self.word, awaited, Instant::NEVER));
+            if !go_on() {
+                return false;
+            }
         }
     }
 
@@ -169,5 +181,33 @@ mod tests {
         let lock = Lock::new();
         let _guard = task.lock(&lock);
         let _again = task.lock(&lock);
+    }
+
+    #[test]
+    fn a_waiter_that_is_to_wait_no_longer_leaves_the_lock_to_others() {
+        let folder = Directory::new("kernel-lock-stops");
+        let page = page(&folder);
+        let [first, second] = [3, 7].map(|number| Task::of_page(&page, Entry::new(number).expect("a page has 31")));
+        let (lock, mut asked) = (Lock::new(), 0);
+        lock.word.store(first.word() | AWAITED, Ordering::Relaxed);
+        thread::scope(|scope| {
+            let lock = &lock;
+            let waits = scope.spawn(move || {
+                let is_taken = lock.take_while(&second, || {
+                    asked += 1;
+                    false
+                });
+                (is_taken, asked)
+            });
+            // Nothing else ends the wait: the waiter finds the lock taken again.
+            while !waits.is_finished() {
+                futex::wake_all(&lock.word);
+                thread::yield_now();
+            }
+            assert_eq!(waits.join().expect("no panic"), (false, 1));
+        });
+        assert!(lock.is_held_by(&first));
+        lock.give_up();
+        assert!(lock.try_take(&first));
     }
 }

@@ -6,7 +6,7 @@ pub use self::tokens::Teller;
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, compiler_fence};
-use std::thread;
+use std::{process, thread};
 
 use laxity_model::{Instant, Nanos};
 use laxity_sys::clock::{now, sleep_until};
@@ -25,8 +25,12 @@ use crate::protocol::{InterruptStatus, Releases, TaskRequest};
 pub struct Task {
     page: Arc<SharedPage>,
     entry: Entry,
+    /// Whose thread it is. A child made by fork has a copy of this.
+    process: u32,
     /// The present job, from 1; 0: none yet.
     job: u32,
+    /// It said that the present job is complete, and has not had the next one.
+    awaits_job: bool,
     cluster: usize,
     /// Of the present job, or of the next one while it waits.
     release: Instant,
@@ -85,7 +89,20 @@ impl Task {
             Releases::Periodic | Releases::Events => None,
         };
         let due = told.unwrap_or(release.saturating_add(deadline));
-        Task { page, entry, job: 0, cluster, release, due, deadline, period, releases, is_by_linux: false }
+        Task {
+            page,
+            entry,
+            process: process::id(),
+            job: 0,
+            awaits_job: false,
+            cluster,
+            release,
+            due,
+            deadline,
+            period,
+            releases,
+            is_by_linux: false,
+        }
     }
 
     /// The cluster that its jobs run in.
@@ -117,9 +134,10 @@ impl Task {
     }
 
     /// As [`Task::next_job`], by a `sleep` until an instant that says whether to go on; `None`: it does not, and the task is to be
-    /// dropped. For the last half of a second before a release the scheduler keeps the thread, and nothing wakes it.
+    /// dropped, or waits again for the same job. For the last half of a second before a release the scheduler keeps the thread, and
+    /// nothing wakes it.
     pub fn next_job_by(&mut self, sleep: impl FnMut(Instant) -> bool) -> Option<Job> {
-        if self.job > 0 {
+        if !self.awaits_job() {
             let release = self.release.saturating_add(self.period);
             self.complete(release, release.saturating_add(self.deadline));
         }
@@ -129,13 +147,13 @@ impl Task {
     /// As [`Task::next_job_by`], for a job that is released and due then: of a sporadic task, or one with release jitter, whose
     /// job arrives as long before it is due as the task's deadline says. A release before that of the present job is taken
     /// for the same as that; `due` means nothing where the task has a budget. The first job is that of the [`TaskRequest`], whatever is
-    /// said here.
+    /// said here, and after a wait that ended without a job the next one is for that job.
     ///
     /// Panics if the task began otherwise than with [`Releases::Told`] or [`Releases::Tokens`].
     pub fn next_job_at(&mut self, release: Instant, due: Instant, sleep: impl FnMut(Instant) -> bool) -> Option<Job> {
         let is_told = matches!(self.releases, Releases::Told { .. } | Releases::Tokens { .. });
         assert!(is_told, "the task began with {:?}, not Told", self.releases);
-        if self.job > 0 {
+        if !self.awaits_job() {
             self.complete(release.max(self.release), due);
         }
         self.await_job(sleep)
@@ -183,7 +201,7 @@ impl Task {
 
     /// The present job is complete, and the next one is released and due then.
     fn complete(&mut self, release: Instant, due: Instant) {
-        (self.release, self.due) = (release, due);
+        (self.release, self.due, self.awaits_job) = (release, due, true);
         self.page.u64(self.entry.next()).store(release.0, Ordering::Relaxed);
         self.page.u64(self.entry.due()).store(due.0, Ordering::Relaxed);
         self.page.u32(self.entry.is_complete()).store(COMPLETE, Ordering::Release);
@@ -290,6 +308,11 @@ impl Task {
         self.replace_served(thread.number + 1, 0)
     }
 
+    /// Whether the thread waits for a job of which it knows the release: it said that the last one is complete, or has had none.
+    pub fn awaits_job(&self) -> bool {
+        self.awaits_job || self.job == 0
+    }
+
     /// Replaces the first word that names what works for this task and is `old`. Whether there is one.
     fn replace_served(&self, old: u32, new: u32) -> bool {
         let mut words = self.entry.served_by().into_iter().map(|offset| self.page.u32(offset));
@@ -308,7 +331,7 @@ impl Task {
         if self.is_by_linux || number.wrapping_sub(self.job) as i32 <= 0 {
             return None;
         }
-        self.job = number;
+        (self.job, self.awaits_job) = (number, false);
         self.release = Instant(self.page.u64(self.entry.release()).load(Ordering::Relaxed));
         self.due = Instant(self.page.u64(self.entry.deadline()).load(Ordering::Relaxed));
         Some(Job { number, release: self.release, deadline: self.due, is_scheduled: self.is_scheduled() })
@@ -321,7 +344,7 @@ impl Task {
         if !sleep(self.release) {
             return None;
         }
-        self.job += 1;
+        (self.job, self.awaits_job) = (self.job + 1, false);
         Some(Job { number: self.job, release: self.release, deadline: self.due, is_scheduled: false })
     }
 
@@ -393,6 +416,9 @@ impl Drop for Section<'_> {
 
 impl Drop for Task {
     fn drop(&mut self) {
+        if process::id() != self.process {
+            return;
+        }
         self.page.u32(self.entry.leaves()).store(1, Ordering::Release);
         // A scheduler that is about to end may not hear it.
         for _ in 0..TURNS {
@@ -401,5 +427,33 @@ impl Drop for Task {
             }
             thread::yield_now();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use laxity_testing::Directory;
+
+    use super::*;
+    use crate::layout::PAGE;
+
+    #[test]
+    fn a_wait_that_ended_without_a_job_goes_on_for_the_same_one() {
+        let folder = Directory::new("kernel-task");
+        let path = folder.path().join("page");
+        // Of a scheduler that has ended.
+        std::fs::write(&path, vec![0; PAGE]).expect("a file");
+        let file = File::options().read(true).write(true).open(path).expect("it is there");
+        let page = Arc::new(SharedPage::map(file, PAGE).expect("mapped"));
+        let mut task = Task::of_page(&page, Entry::new(0).expect("a page has 31"));
+        assert_eq!(task.next_job_by(|_| false), None);
+        assert!(task.awaits_job());
+        let first = task.next_job_by(|_| true).expect("it slept");
+        assert_eq!((first.number, first.release, task.awaits_job()), (1, Instant::ZERO, false));
+        assert_eq!([(); 2].map(|()| task.next_job_by(|_| false)), [None; 2]);
+        let second = task.next_job_by(|_| true).expect("it slept");
+        assert_eq!((second.number, second.release), (2, Instant(1_000_000)), "one period later, not three");
     }
 }

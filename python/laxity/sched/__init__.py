@@ -19,6 +19,8 @@ the main thread. Tasks of one process share the GIL: a less urgent one that runs
 the same process until it lets the GIL go, by 5 ms or more (`sys.setswitchinterval`). Tasks that must not wait for
 each other belong in processes of their own.
 
+`laxity.sched.kernel` is the same for Laxity's scheduler in the kernel.
+
 `look` shows the tasks of a system as a table; `names` and `gc` list systems and remove what killed processes left.
 Times are in ns of `time.monotonic_ns`. The rules are those of the Rust crate ``laxity-sched``; every decision is made
 there.
@@ -31,7 +33,9 @@ from laxity._native import sched_names as names
 from laxity.sched._errors import (
     ConfigError,
     DifferentError,
+    EndedError,
     FullError,
+    NotRunningError,
     OrderError,
     RefusedError,
     SchedError,
@@ -43,9 +47,11 @@ from laxity.sched._errors import (
 __all__ = [
     "ConfigError",
     "DifferentError",
+    "EndedError",
     "FullError",
     "Hold",
     "Lock",
+    "NotRunningError",
     "OrderError",
     "RefusedError",
     "SchedError",

@@ -24,6 +24,14 @@ class SystemNotFoundError(SchedError, LookupError):
     """No system has the name."""
 
 
+class NotRunningError(SystemNotFoundError):
+    """Laxity's scheduler is not in the kernel."""
+
+
+class EndedError(SchedError):
+    """The scheduler in the kernel ended before it answered."""
+
+
 class DifferentError(SchedError):
     """The system that has the name is configured in another way."""
 

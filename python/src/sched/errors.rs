@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use laxity_model::{ErrorCode, ErrorDetails};
 use laxity_sched::BeginError;
+use laxity_scx::ClientError;
 use pyo3::prelude::*;
 
 use crate::errors::exception_of;
@@ -33,6 +34,20 @@ pub fn begin_error(py: Python<'_>, error: &BeginError) -> PyErr {
         BeginError::Refused { .. } => exception(py, "RefusedError", error),
         _ => sched_error(py, error),
     }
+}
+
+/// The exception of `laxity.sched` for what the scheduler in the kernel refuses, or cannot be asked.
+pub fn kernel_error(py: Python<'_>, error: &ClientError) -> PyErr {
+    match error {
+        ClientError::NotRunning => exception(py, "NotRunningError", error),
+        ClientError::Ended => exception(py, "EndedError", error),
+        ClientError::Refused(_) | ClientError::Connection(_) => sched_error(py, error),
+    }
+}
+
+/// `laxity.sched.OrderError`: asked for in the wrong order.
+pub fn wrong_order(py: Python<'_>, text: impl Display) -> PyErr {
+    exception(py, "OrderError", &text)
 }
 
 /// `laxity.sched.ConfigError`: an argument that cannot be.

@@ -194,7 +194,7 @@ impl PySystem {
             Parameters { cluster, deadline, wcet, budget, server, priority, ..Parameters::periodic(name, period) };
         let task = self.system(py)?.begin(parameters.clone()).map_err(|error| begin_error(py, &error))?;
         let id = task.id().0;
-        Ok(PyTask::new(Place::keep(task), id, parameters))
+        Ok(PyTask::new(Place::keep(name, task), id, parameters))
     }
 
     /// All tasks, and which has a CPU, now, as a `pyarrow.Table`; see `laxity.sched.look`. No task is delayed.
