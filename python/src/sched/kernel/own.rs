@@ -145,7 +145,7 @@ impl KernelTask {
             (Releases::Told { .. }, None) => {
                 return Err(Fault::Order("its thread says when jobs are released; use wait_for_job_at"));
             }
-            (Releases::Events, _) => {
+            (Releases::Events | Releases::Tokens { .. }, _) => {
                 return Err(Fault::Order("events release its jobs; use `with task.event():` around the wait for one"));
             }
         }

@@ -105,7 +105,8 @@ impl PyKernelTask {
         match self.releases {
             Releases::Periodic => "periodic",
             Releases::Told { .. } => "told",
-            Releases::Events => "events",
+            // Tokens are those of graphs in Rust: no task of Python begins with them.
+            Releases::Events | Releases::Tokens { .. } => "events",
         }
     }
 
