@@ -155,9 +155,9 @@ impl Follower {
             }
             CpuRecord::Begins(handling) => self.handlings.push(handling),
             CpuRecord::Ends => _ = self.handlings.pop(),
-            CpuRecord::Named { thread, name } => names.give(thread, name),
-            CpuRecord::Forked { thread, parent } => return names.inherit(thread, parent),
-            CpuRecord::Exited { thread } => return names.forget(thread),
+            CpuRecord::Named { thread, name } => names.give(at, thread, name),
+            CpuRecord::Forked { thread, parent } => return names.inherit(at, thread, parent),
+            CpuRecord::Exited { thread } => return names.forget(at, thread),
             CpuRecord::Lost(records) => {
                 self.thread = None;
                 self.handlings.clear();
@@ -192,12 +192,21 @@ impl Follower {
     }
 }
 
+/// A name that Linux recorded. Records of several CPUs come in no order: a thread may be named before it is known to have begun.
+#[derive(Clone, Debug)]
+struct Told {
+    since: Instant,
+    name: String,
+    /// Its parent's: it may have got another one on a CPU that is not recorded.
+    is_inherited: bool,
+}
+
 /// How outsiders are called, and their numbers in the trace.
 struct Names {
     threads: BTreeMap<u32, Outsider>,
     handlings: BTreeMap<Handling, Outsider>,
     /// Of threads whose names Linux recorded, until they end.
-    told: BTreeMap<u32, String>,
+    told: BTreeMap<u32, Told>,
     /// Asks Linux for the name of a thread.
     ask: fn(u32) -> Option<String>,
     numbers: u16,
@@ -218,7 +227,7 @@ impl Names {
         if let Some(&known) = self.threads.get(&thread) {
             return known;
         }
-        let name = self.told.get(&thread).cloned().or_else(|| (self.ask)(thread));
+        let name = self.name(thread);
         let name = name.map_or("unknown".to_owned(), |name| name.trim_end().to_owned());
         let outsider = self.introduce(OutsiderKind::Thread, &name, Some(thread), tell);
         self.threads.insert(thread, outsider);
@@ -258,22 +267,39 @@ impl Names {
         outsider
     }
 
+    fn name(&self, thread: u32) -> Option<String> {
+        let told = self.told.get(&thread);
+        let own = told.filter(|told| !told.is_inherited).map(|told| told.name.clone());
+        own.or_else(|| (self.ask)(thread)).or_else(|| Some(told?.name.clone()))
+    }
+
+    /// Whether something later than `at` is known of the thread.
+    fn is_old(&self, at: Instant, thread: u32) -> bool {
+        self.told.get(&thread).is_some_and(|told| told.since > at)
+    }
+
     /// The thread is called so from now on: a trace calls it by another number.
-    fn give(&mut self, thread: u32, name: String) {
-        self.threads.remove(&thread);
-        self.told.insert(thread, name);
+    fn give(&mut self, at: Instant, thread: u32, name: String) {
+        if !self.is_old(at, thread) {
+            self.threads.remove(&thread);
+            self.told.insert(thread, Told { since: at, name, is_inherited: false });
+        }
     }
 
     /// A new thread is called as its parent.
-    fn inherit(&mut self, thread: u32, parent: u32) {
-        let name = self.told.get(&parent).cloned().or_else(|| (self.ask)(parent));
-        self.forget(thread);
-        self.told.extend(name.map(|name| (thread, name)));
+    fn inherit(&mut self, at: Instant, thread: u32, parent: u32) {
+        let name = self.name(parent);
+        if !self.is_old(at, thread) {
+            self.forget(at, thread);
+            self.told.extend(name.map(|name| (thread, Told { since: at, name, is_inherited: true })));
+        }
     }
 
-    fn forget(&mut self, thread: u32) {
-        self.threads.remove(&thread);
-        self.told.remove(&thread);
+    fn forget(&mut self, at: Instant, thread: u32) {
+        if !self.is_old(at, thread) {
+            self.threads.remove(&thread);
+            self.told.remove(&thread);
+        }
     }
 }
 
@@ -379,6 +405,33 @@ mod tests {
                 called(70, Thread, 3, "unknown"),
             ]
         );
+    }
+
+    #[test]
+    fn a_thread_keeps_its_name_if_another_cpu_says_later_that_it_began_or_that_its_number_was_free() {
+        let named = |name: &str| CpuRecord::Named { thread: 60, name: name.to_owned() };
+        let (_, told) = told([
+            (35, named("cc1")),
+            (30, CpuRecord::Forked { thread: 60, parent: 57 }),
+            (20, CpuRecord::Exited { thread: 60 }),
+            (10, named("make")),
+            (40, switched(60)),
+        ]);
+        assert_eq!(told[0], called(40, OutsiderKind::Thread, 0, "cc1"));
+    }
+
+    #[test]
+    fn a_new_thread_that_was_named_on_another_cpu_is_called_as_linux_says() {
+        // Linux knows thread 57 alone.
+        let (_, told) = told([
+            (10, CpuRecord::Named { thread: 60, name: "make".to_owned() }),
+            (20, CpuRecord::Forked { thread: 57, parent: 60 }),
+            (20, CpuRecord::Forked { thread: 61, parent: 60 }),
+            (30, switched(57)),
+            (40, switched(61)),
+        ]);
+        assert_eq!(told[0], called(30, OutsiderKind::Thread, 0, "kworker/0:2"));
+        assert_eq!(told[3], called(40, OutsiderKind::Thread, 1, "make"));
     }
 
     #[test]
