@@ -73,8 +73,15 @@ fn a_thread_that_takes_the_cpu_from_jobs_is_named_with_its_time() {
         _ => None,
     });
     let had: u64 = had.sum();
+    let mut by_name = std::collections::BTreeMap::new();
+    for interval in &timeline.intervals {
+        if let Activity::Outside { by, .. } = interval.activity {
+            let info = &header.outsiders[usize::from(by.number)];
+            *by_name.entry((info.name.clone(), by)).or_insert(0) += interval.duration().0;
+        }
+    }
     // Interrupts count apart, and the way into the thread and out of it counts, too.
-    assert!(had >= computed.0 - computed.0 / 10, "{had} ns in the trace of {computed} computed");
+    assert!(had >= computed.0 - computed.0 / 10, "{had} ns in the trace of {computed} computed; all: {by_name:?}");
     assert!(had <= took.0 + took.0 / 10, "{had} ns in the trace of {took} between its own looks at the clock");
 
     let accounts = explain(&header, &records, |_| true).expect("a sound trace");
