@@ -31,6 +31,9 @@ struct alarm {
 	u64 set;
 };
 
+/* A timer takes longer than that to go off. */
+#define SOON 2000ull
+
 /* Everything, or all that the second one does not. */
 #define ALARM 0
 /* Releases and new budgets, on the CPU dedicated to them. */
@@ -330,11 +333,21 @@ LAXITY_GLOBAL int await(u32 number)
 {
 	struct laxity_job *job = job_of(number);
 	u32 which;
+	u64 at;
 
 	if (!job)
 		return 0;
 	which = is_dedicated() && job->waits != WAITS_NOT ? ALARM_DEDICATED : ALARM;
-	enter(which, number, awaited_by(which, job), which == ALARM_DEDICATED);
+	at = awaited_by(which, job);
+	/*
+	 * A budget that ends at once ends here. With `threadirqs` timers go off in a thread of a real-time class, which would preempt
+	 * the job before it has executed anything, again and again.
+	 */
+	if (job->waits == WAITS_NOT && at <= bpf_ktime_get_ns() + SOON) {
+		scx_bpf_kick_cpu(job->cpu, KICK_PREEMPT);
+		at = LAXITY_NEVER;
+	}
+	enter(which, number, at, which == ALARM_DEDICATED);
 	if (which == ALARM || bpf_get_smp_processor_id() == setting.dedicated) {
 		set_timer(which);
 	} else {
