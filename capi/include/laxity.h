@@ -705,7 +705,7 @@ struct laxity_vx_options {
     uint32_t cluster;
     // For LAXITY_VX_LAXITY: the system whose tasks the nodes are, which the run keeps. NULL otherwise.
     const struct laxity_system *system;
-    // For LAXITY_VX_LAXITY, of a graph without a GPU that has a system of one cluster to itself: where its trace is written,
+    // For LAXITY_VX_LAXITY, of a graph that has a system of one cluster to itself, with the locks of its GPUs: where its trace is written,
     // with the links of the policy. It is there when the run is released. NULL: nowhere.
     const char *trace;
 };

@@ -75,7 +75,7 @@ pub struct laxity_vx_options {
     cluster: u32,
     /// For LAXITY_VX_LAXITY: the system whose tasks the nodes are, which the run keeps. NULL otherwise.
     system: *const laxity_system,
-    /// For LAXITY_VX_LAXITY, of a graph without a GPU that has a system of one cluster to itself: where its trace is written,
+    /// For LAXITY_VX_LAXITY, of a graph that has a system of one cluster to itself, with the locks of its GPUs: where its trace is written,
     /// with the links of the policy. It is there when the run is released. NULL: nowhere.
     trace: *const c_char,
 }

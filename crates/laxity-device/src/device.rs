@@ -5,11 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use laxity_gpu::{Arbitration, Base};
+use laxity_model::TaskId;
 use laxity_softgpu::{self as softgpu, SoftGpu, Wait};
 
 use crate::error::DeviceError;
 use crate::options::DeviceOptions;
-use crate::scheduling::{Interrupts, Scheduled, Scheduling};
+use crate::scheduling::{HandlingRecorder, HandlingRecording, Interrupts, Scheduled, Scheduling};
 use crate::service::{self, Servants};
 use crate::thread::DeviceThread;
 
@@ -26,6 +27,8 @@ struct Shared {
     gpus: Vec<SoftGpu>,
     arbitration: Option<Arbitration>,
     scheduling: Option<Scheduling>,
+    /// Of each GPU, if there is a system.
+    interrupts: Vec<Arc<Interrupts>>,
     wait: Wait,
     /// The budget of the bandwidth lock around operations.
     bandwidth: Option<u64>,
@@ -74,10 +77,15 @@ impl Device {
                 threads.handling = interrupts.clone();
             }
             let opened = SoftGpu::open_with(&name, options.gpu, &threads).map_err(DeviceError::Open)?;
-            let refused = interrupts.and_then(|interrupts| interrupts.refused());
-            refused.map_or(Ok(opened), |reason| Err(DeviceError::Interrupts { reason }))
+            match interrupts.as_ref().and_then(|interrupts| interrupts.begun()) {
+                Some(Err(reason)) => Err(DeviceError::Interrupts { reason }),
+                Some(Ok(_)) | None => Ok((opened, interrupts)),
+            }
         };
-        let gpus: Vec<SoftGpu> = (0..options.gpus).map(open).collect::<Result<_, _>>()?;
+        // Their threads are the last tasks of a system, and that of the last GPU the very last.
+        let mut opened = (0..options.gpus).rev().map(open).collect::<Result<Vec<_>, _>>()?;
+        opened.reverse();
+        let (gpus, interrupts): (Vec<SoftGpu>, Vec<_>) = opened.into_iter().unzip();
         let servants = (0..).zip(&gpus).map(|(number, gpu)| Servants::engage(options, number, gpu));
         Ok(Device {
             shared: Arc::new(Shared {
@@ -85,6 +93,7 @@ impl Device {
                 gpus,
                 arbitration: options.arbitration.clone(),
                 scheduling: options.scheduling.clone(),
+                interrupts: interrupts.into_iter().flatten().collect(),
                 wait: options.wait,
                 bandwidth: options.bandwidth,
             }),
@@ -143,6 +152,17 @@ impl Device {
     /// How Laxity's scheduler schedules the threads that use it, if it does.
     pub fn scheduling(&self) -> Option<&Scheduling> {
         self.shared.scheduling.as_ref()
+    }
+
+    /// The tasks of the system that the threads are which handle interrupts in this process, one a GPU; none without a system.
+    pub fn handlers(&self) -> Vec<TaskId> {
+        let begun = self.shared.interrupts.iter().map(|interrupts| interrupts.begun());
+        begun.map(|begun| begun.and_then(Result::ok).expect("the device was not opened otherwise")).collect()
+    }
+
+    /// Has `recorders`, one a GPU, hear of the jobs of these threads; those before hear no more.
+    pub fn record_handling(&self, recorders: Vec<Box<dyn HandlingRecorder>>) -> HandlingRecording {
+        HandlingRecording::begin(&self.shared.interrupts, recorders)
     }
 
     pub(crate) fn wait(&self) -> Wait {

@@ -59,5 +59,5 @@ pub use device::{Buffer, Device};
 pub use error::DeviceError;
 pub use laxity_softgpu::{DeviceView, KernelResult, Wait};
 pub use options::{DeviceOptions, Service};
-pub use scheduling::{Management, Scheduled, Scheduling};
+pub use scheduling::{HandlingRecorder, HandlingRecording, Management, Scheduled, Scheduling};
 pub use thread::{DeviceThread, Job};

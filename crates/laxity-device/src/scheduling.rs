@@ -13,11 +13,11 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use laxity_model::{CopyDirection, Engine, LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::gpu::copy_engine;
-use laxity_sched::{LockConfig, LockRequest, Parameters, Service, System, Task, TaskError, Urgency};
+use laxity_sched::{LockConfig, LockRequest, Parameters, Service, System, Task, TaskError, Urgency, Watch};
 use laxity_softgpu::{Handling, HandlingThread};
 
 use crate::device::Device;
@@ -235,7 +235,41 @@ pub(crate) struct Interrupts {
     name: String,
     urgency: Urgency,
     handled: AtomicU64,
-    refused: Mutex<Option<String>>,
+    begun: Mutex<Option<Result<TaskId, String>>>,
+    recorder: Mutex<Option<Box<dyn HandlingRecorder>>>,
+}
+
+/// Hears of the jobs of the thread that handles a GPU's interrupts, on that thread.
+pub trait HandlingRecorder: Send + fmt::Debug {
+    /// A job begins by the call of `serve`, which tells what is decided.
+    fn serves(&mut self, serve: &mut dyn FnMut(&mut dyn Watch));
+
+    /// A job is complete by the call of `complete`, which tells what is decided. It may have begun before there was a recorder.
+    fn completes(&mut self, complete: &mut dyn FnMut(&mut dyn Watch));
+}
+
+/// Recorders of a device's interrupts, which hear no more when this is dropped.
+#[derive(Debug)]
+#[must_use = "nothing is recorded when this is dropped"]
+pub struct HandlingRecording(Vec<Arc<Interrupts>>);
+
+impl HandlingRecording {
+    pub(crate) fn begin(of: &[Arc<Interrupts>], recorders: Vec<Box<dyn HandlingRecorder>>) -> HandlingRecording {
+        for (interrupts, recorder) in of.iter().zip(recorders) {
+            *locked(&interrupts.recorder) = Some(recorder);
+        }
+        HandlingRecording(of.to_vec())
+    }
+}
+
+impl Drop for HandlingRecording {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|interrupts| *locked(&interrupts.recorder) = None);
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 thread_local! {
@@ -249,12 +283,13 @@ impl Interrupts {
         let holders = |management: Management| Urgency::Holders { lock: management.tokens, gpu, gpus };
         let urgency = scheduling.management.map_or(Urgency::Fixed, holders);
         let name = cut(format!("interrupts of {name}"), laxity_sched::NAME_MAX);
-        Interrupts { scheduling, name, urgency, handled: AtomicU64::new(0), refused: Mutex::new(None) }
+        let (begun, recorder) = (Mutex::new(None), Mutex::new(None));
+        Interrupts { scheduling, name, urgency, handled: AtomicU64::new(0), begun, recorder }
     }
 
-    /// Why the thread is no task.
-    pub fn refused(&self) -> Option<String> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The task that the thread is, if it has begun; or why it is none.
+    pub fn begun(&self) -> Option<Result<TaskId, String>> {
+        locked(&self.begun).clone()
     }
 }
 
@@ -266,12 +301,9 @@ impl Handling for Interrupts {
         // Its jobs are interrupts, which have no deadlines of their own.
         let periodic = Parameters::periodic(self.name.clone(), Nanos::from_secs(1));
         let parameters = Parameters { cluster: self.scheduling.cluster, ..periodic };
-        match self.scheduling.system.begin(parameters) {
-            Ok(task) => TASK.set(Some(task)),
-            Err(error) => {
-                *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
-            }
-        }
+        let begun = self.scheduling.system.begin_behind(parameters).map_err(|error| error.to_string());
+        *locked(&self.begun) = Some(begun.as_ref().map(Task::id).map_err(String::clone));
+        TASK.set(begun.ok());
     }
 
     fn serve(&self, thread: HandlingThread, stream: &str) {
@@ -282,13 +314,28 @@ impl Handling for Interrupts {
         let index = self.handled.fetch_add(1, Ordering::Relaxed);
         let service = Service { owner, urgency: self.urgency };
         // If the system is damaged its tasks say so; if the thread is no task the device was not opened.
-        TASK.with_borrow(|task| task.iter().for_each(|task| drop(task.serve(index, service, &mut ()))));
+        TASK.with_borrow(|task| {
+            let Some(task) = task else { return };
+            let mut serve = |mut watch: &mut dyn Watch| drop(task.serve(index, service, &mut watch));
+            match &mut *locked(&self.recorder) {
+                Some(recorder) => recorder.serves(&mut serve),
+                None => serve(&mut ()),
+            }
+        });
     }
 
     fn done(&self, thread: HandlingThread) {
-        if thread == HandlingThread::Interrupts {
-            TASK.with_borrow(|task| task.iter().for_each(|task| drop(task.complete())));
+        if thread != HandlingThread::Interrupts {
+            return;
         }
+        TASK.with_borrow(|task| {
+            let Some(task) = task else { return };
+            let mut complete = |mut watch: &mut dyn Watch| drop(task.complete_watched(&mut watch));
+            match &mut *locked(&self.recorder) {
+                Some(recorder) => recorder.completes(&mut complete),
+                None => complete(&mut ()),
+            }
+        });
     }
 }
 

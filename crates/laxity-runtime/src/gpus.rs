@@ -13,7 +13,7 @@ use laxity_softgpu::server::Server;
 use laxity_softgpu::{Buffer, Config, Options, SoftGpu, Stream};
 use laxity_trace::LockKind;
 
-use crate::handler::{Class, Handler, owners_name};
+use crate::handler::{Class, Handler, ServiceLog, owners_name};
 use crate::linux::{LinuxScheduler, PRIORITY_MAX};
 use crate::log::Writer;
 use crate::plan::{LivePlan, Pool, TaskPlan, truncated};
@@ -52,6 +52,11 @@ pub(crate) struct Share {
 }
 
 impl Gpus {
+    /// Those that a program has opened, whose threads share them by other means.
+    pub fn of(gpus: Vec<SoftGpu>) -> Gpus {
+        Gpus { gpus, ..Gpus::default() }
+    }
+
     /// Opens those of `plan`; `writers` note what the threads do that handle their interrupts, one each. `system` is that
     /// of Laxity's scheduler, if that schedules.
     ///
@@ -71,7 +76,7 @@ impl Gpus {
             let handler = Handler {
                 cpus: plan.placement.cpus(plan.tasks.len() + number),
                 class: class(plan, number, system),
-                log: Mutex::new((0, writer)),
+                log: Mutex::new(ServiceLog::new(writer)),
                 failed: Mutex::new(None),
             };
             let config = Config { copy_engines: gpu.copy_engines, memory, copy_rate: None, linger: LINGER };

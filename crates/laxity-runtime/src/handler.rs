@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
 use laxity_model::TaskId;
-use laxity_sched::{Parameters, Service, System, Task, Urgency};
+use laxity_sched::{Parameters, Service, System, Task, Urgency, Watch};
 use laxity_softgpu::{Handling, HandlingThread};
 use laxity_sys::scheduling;
 
@@ -18,10 +18,19 @@ use crate::log::{JobStep, Writer};
 pub(crate) struct Handler {
     pub cpus: Vec<usize>,
     pub class: Class,
-    /// How many interrupts it has handled, and where it notes that it does.
-    pub log: Mutex<(u32, Writer)>,
+    /// Where it notes that it does.
+    pub log: Mutex<ServiceLog>,
     /// Why it cannot be scheduled.
     pub failed: Mutex<Option<String>>,
+}
+
+/// The log of a thread that handles interrupts, each of which is a job of it.
+#[derive(Debug)]
+pub struct ServiceLog {
+    writer: Writer,
+    /// How many it has handled.
+    handled: u32,
+    is_serving: bool,
 }
 
 /// How it is scheduled.
@@ -32,6 +41,46 @@ pub(crate) enum Class {
     Fifo(u8),
     /// By Laxity's scheduler, as the task of that number.
     Laxity { system: System, parameters: Parameters, number: TaskId, urgency: Urgency },
+}
+
+impl ServiceLog {
+    pub(crate) fn new(writer: Writer) -> ServiceLog {
+        ServiceLog { writer, handled: 0, is_serving: false }
+    }
+
+    /// A job begins and executes, as a class of Linux schedules it.
+    fn begin(&mut self) {
+        self.is_serving = true;
+        self.writer.note(self.handled, JobStep::Begin);
+    }
+
+    fn end(&mut self) {
+        self.writer.note(self.handled, JobStep::Complete);
+        self.next();
+    }
+
+    /// A job begins by `serve`, which tells what Laxity's scheduler decides, and executes.
+    pub fn serves(&mut self, serve: impl FnOnce(&mut dyn Watch)) {
+        self.is_serving = true;
+        serve(&mut self.writer.decisions(self.handled, Some(JobStep::Serves)));
+        self.writer.note(self.handled, JobStep::Executes);
+    }
+
+    /// It is complete by `complete`, which tells what Laxity's scheduler decides. A job that began before there was a log has no
+    /// place in it.
+    pub fn completes(&mut self, complete: impl FnOnce(&mut dyn Watch)) {
+        if self.is_serving {
+            complete(&mut self.writer.decisions(self.handled, Some(JobStep::Complete)));
+            self.next();
+        } else {
+            complete(&mut ());
+        }
+    }
+
+    fn next(&mut self) {
+        self.is_serving = false;
+        self.handled = self.handled.wrapping_add(1);
+    }
 }
 
 thread_local! {
@@ -76,15 +125,14 @@ impl Handling for Handler {
         if thread != HandlingThread::Interrupts {
             return;
         }
-        let (handled, log) = &mut *lock(&self.log);
-        let Class::Laxity { urgency, .. } = self.class else { return log.note(*handled, JobStep::Begin) };
+        let log = &mut *lock(&self.log);
+        let Class::Laxity { urgency, .. } = self.class else { return log.begin() };
         TASK.with_borrow(|task| {
             let owner = owner_of(stream).filter(|_| urgency != Urgency::Fixed);
-            let mut watch = log.decisions(*handled, Some(JobStep::Serves));
             let task = task.as_ref().expect("the GPU is open only if it is a task");
+            let index = log.handled.into();
             // If the system is damaged its tasks say so.
-            let _ = task.serve((*handled).into(), Service { owner, urgency }, &mut watch);
-            log.note(*handled, JobStep::Executes);
+            log.serves(|mut watch| drop(task.serve(index, Service { owner, urgency }, &mut watch)));
         });
     }
 
@@ -92,16 +140,12 @@ impl Handling for Handler {
         if thread != HandlingThread::Interrupts {
             return;
         }
-        let (handled, log) = &mut *lock(&self.log);
-        if let Class::Laxity { .. } = self.class {
-            TASK.with_borrow(|task| {
-                let mut watch = log.decisions(*handled, Some(JobStep::Complete));
-                let _ = task.as_ref().expect("it served").complete_watched(&mut watch);
-            });
-        } else {
-            log.note(*handled, JobStep::Complete);
-        }
-        *handled = handled.wrapping_add(1);
+        let log = &mut *lock(&self.log);
+        let Class::Laxity { .. } = self.class else { return log.end() };
+        TASK.with_borrow(|task| {
+            let task = task.as_ref().expect("it served");
+            log.completes(|mut watch| drop(task.complete_watched(&mut watch)));
+        });
     }
 }
 
@@ -116,7 +160,8 @@ pub(crate) fn owners_name(number: usize, task: &str) -> String {
     format!("{number} {task}")
 }
 
-fn owner_of(stream: &str) -> Option<TaskId> {
+/// The task whose stream has that name.
+pub(crate) fn owner_of(stream: &str) -> Option<TaskId> {
     let (number, _) = stream.split_once(' ')?;
     number.parse().ok().map(TaskId)
 }

@@ -45,6 +45,7 @@ pub mod worker;
 
 pub use attributes::Attributes;
 pub use carry_out::{Ended, Next};
+pub use handler::ServiceLog;
 pub use laxity_plan::Release;
 pub use linux::LinuxScheduler;
 pub use machine::Machine;
@@ -52,7 +53,7 @@ pub use member::Member;
 pub use outside::{interrupts_refused, threads_refused};
 pub use plan::{GraphOptions, LivePlan, NodeOptions, Options};
 pub use processes::ProcessOptions;
-pub use recording::{GraphRecording, NodeLog, check_number};
+pub use recording::{CutOff, GraphRecording, NodeLog, RecordedGpus, check_number};
 pub use refusal::Refusal;
 pub use run::{Outcome, Run, StartOptions};
 pub use run_names::forget_runs;

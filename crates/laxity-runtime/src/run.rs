@@ -14,7 +14,7 @@ use laxity_trace::Sink;
 use crate::attributes::Attributes;
 use crate::best_effort::BestEffortJob;
 use crate::code::{Watch, Watches};
-use crate::collector::Collector;
+use crate::collector::{Collector, Streams};
 use crate::devices::{Devices, Timers};
 use crate::gpus::{Gpus, Share};
 use crate::jobs::Jobs;
@@ -167,7 +167,7 @@ impl Run {
             outside.begin(start);
         }
         graphs.iter().for_each(|graph| _ = graph.start(start));
-        let mut collector = Collector::new(plan, start, readers, gpus, streams);
+        let mut collector = Collector::new(plan, start, readers, gpus, &Streams::Numbered(streams));
         collector.outside = outside;
         let mut run = Run {
             start,

@@ -119,6 +119,24 @@ pub trait Watch {
     fn end(&mut self) {}
 }
 
+impl<W: Watch + ?Sized> Watch for &mut W {
+    fn begin(&mut self) {
+        (**self).begin();
+    }
+
+    fn arbitrated(&mut self, at: Instant, grants: &[Grant]) {
+        (**self).arbitrated(at, grants);
+    }
+
+    fn decided(&mut self, decision: &Decision) {
+        (**self).decided(decision);
+    }
+
+    fn end(&mut self) {
+        (**self).end();
+    }
+}
+
 /// Hears nothing.
 impl Watch for () {
     fn decided(&mut self, _decision: &Decision) {}

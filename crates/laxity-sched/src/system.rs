@@ -190,7 +190,16 @@ impl System {
     /// # Errors
     /// [`BeginError`]; another thread may have the number.
     pub fn begin_as(&self, parameters: Parameters, number: TaskId) -> Result<Task, BeginError> {
-        self.begin_any(parameters, Some(number), None)
+        self.begin_any(parameters, Wanted::Number(number), None)
+    }
+
+    /// As [`System::begin`], with the largest number that is free: among threads that are as urgent it is behind the others.
+    /// In traces and simulations threads that handle interrupts come after all tasks.
+    ///
+    /// # Errors
+    /// [`BeginError`].
+    pub fn begin_behind(&self, parameters: Parameters) -> Result<Task, BeginError> {
+        self.begin_any(parameters, Wanted::Last, None)
     }
 
     /// The calling thread becomes a task. From now on it is urgent until its first job, has the CPUs of its cluster, and
@@ -199,21 +208,16 @@ impl System {
     /// # Errors
     /// [`BeginError`].
     pub fn begin(&self, parameters: Parameters) -> Result<Task, BeginError> {
-        self.begin_any(parameters, None, None)
+        self.begin_any(parameters, Wanted::First, None)
     }
 
     /// As [`System::begin`], but the thread that the policy places is the first one of `program`, a child that the caller
     /// has not waited for.
     pub(crate) fn begin_for(&self, parameters: Parameters, program: u32) -> Result<Task, BeginError> {
-        self.begin_any(parameters, None, Some(program))
+        self.begin_any(parameters, Wanted::First, Some(program))
     }
 
-    fn begin_any(
-        &self,
-        parameters: Parameters,
-        number: Option<TaskId>,
-        program: Option<u32>,
-    ) -> Result<Task, BeginError> {
+    fn begin_any(&self, parameters: Parameters, wanted: Wanted, program: Option<u32>) -> Result<Task, BeginError> {
         let Membership { shared, slot, .. } = &*self.membership;
         check(&parameters, &shared.config)?;
         let budget = served::budget(&parameters, shared.config.rule)?;
@@ -233,20 +237,19 @@ impl System {
         if shared.members().holder(*slot) != Holder::Alive {
             return Err(BeginError::NotAttached);
         }
-        let mut found = state.free_task(number)?;
+        let mut found = state.free_task(wanted)?;
         if found.is_none() {
             drop(state);
             shared.retire_ended(parameters.cluster, |_| false)?;
             state = shared.lock(parameters.cluster)?;
-            found = state.free_task(number)?;
+            found = state.free_task(wanted)?;
         }
         let Some((task, liveness)) = found else {
             let (task, tasks) = (parameters.name, shared.config.tasks);
-            return Err(number.map_or(BeginError::Full { task: task.clone(), tasks }, |number| BeginError::Taken {
-                task,
-                number,
-                tasks,
-            }));
+            return Err(match wanted {
+                Wanted::Number(number) => BeginError::Taken { task, number, tasks },
+                Wanted::First | Wanted::Last => BeginError::Full { task, tasks },
+            });
         };
         shared.store_task(task, &parameters, Identity { slot: *slot, thread, program, own, cpus });
         shared.own_threads[task.index()].store(scheduled, Ordering::Relaxed);
@@ -291,11 +294,25 @@ fn check(parameters: &Parameters, config: &Config) -> Result<(), BeginError> {
     Ok(())
 }
 
+/// The number that a thread wants as a task, of those that are free.
+#[derive(Clone, Copy)]
+enum Wanted {
+    First,
+    Last,
+    Number(TaskId),
+}
+
 impl<'a> ClusterGuard<'a> {
-    /// A number that no thread has, that one if one is wanted, and its liveness lock.
-    fn free_task(&self, wanted: Option<TaskId>) -> Result<Option<(TaskId, Guard<'a>)>, StateError> {
+    /// A number that no thread has, and its liveness lock.
+    fn free_task(&self, wanted: Wanted) -> Result<Option<(TaskId, Guard<'a>)>, StateError> {
         let shared = self.shared();
-        for task in shared.tasks().filter(|&task| wanted.is_none_or(|wanted| wanted == task)) {
+        let mut tasks: Vec<TaskId> = shared.tasks().collect();
+        match wanted {
+            Wanted::First => {}
+            Wanted::Last => tasks.reverse(),
+            Wanted::Number(number) => tasks.retain(|&task| task == number),
+        }
+        for task in tasks {
             if self.cache.is_member(task) || !self.claim(task) {
                 continue;
             }

@@ -119,18 +119,28 @@ impl Scheduled for NodeTask {
     }
 
     fn lock(&self, request: LockRequest) -> Result<ReplicaId, TaskError> {
-        self.task.lock(request, &mut ())
+        let Some(log) = &mut *self.log.borrow_mut() else { return self.task.lock(request, &mut ()) };
+        let replica = self.task.lock(request, &mut log.request(request.lock))?;
+        log.executes();
+        Ok(replica)
     }
 
-    fn unlock(&self, lock: LockId, _replica: ReplicaId) -> Result<(), TaskError> {
-        self.task.unlock(lock, &mut ())
+    fn unlock(&self, lock: LockId, replica: ReplicaId) -> Result<(), TaskError> {
+        let Some(log) = &mut *self.log.borrow_mut() else { return self.task.unlock(lock, &mut ()) };
+        self.task.unlock(lock, &mut log.unlock(lock, replica))?;
+        log.executes();
+        Ok(())
     }
 
     fn suspend(&self) -> Result<(), TaskError> {
-        self.task.suspend().map(drop)
+        let Some(log) = &mut *self.log.borrow_mut() else { return self.task.suspend().map(drop) };
+        self.task.suspend_watched(&mut log.suspend()).map(drop)
     }
 
     fn resume(&self) -> Result<(), TaskError> {
-        self.task.resume().map(drop)
+        let Some(log) = &mut *self.log.borrow_mut() else { return self.task.resume().map(drop) };
+        self.task.resume_watched(&mut log.resume())?;
+        log.executes();
+        Ok(())
     }
 }

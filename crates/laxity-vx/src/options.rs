@@ -35,8 +35,8 @@ pub struct SpawnOptions {
     pub gpu: Option<Device>,
     /// How many of its last jobs each node remembers, for traces and releases.
     pub recorder: u32,
-    /// For [`Policy::Laxity`], of a graph without a GPU that has a system of one cluster to itself: where its trace is
-    /// written, with the links of the policy. It is whole when the run has been waited for, or is dropped.
+    /// For [`Policy::Laxity`], of a graph that has a system of one cluster to itself, whose locks are those of its GPUs: where
+    /// its trace is written, with the links of the policy. It is whole when the run has been waited for, or is dropped.
     pub trace: Option<PathBuf>,
 }
 

@@ -171,8 +171,8 @@ fn check_system(options: &SpawnOptions) -> Result<(), SpawnError> {
         (Policy::Laxity { .. }, None) => {
             wrong("Laxity's scheduler has no system".to_owned(), "name the system whose tasks the nodes are")
         }
-        _ if options.trace.is_some() && (options.gpu.is_some() || !matches!(policy, Policy::Laxity { .. })) => {
-            let reason = "a trace with links is asked for of a graph that has a GPU, or that Linux schedules";
+        _ if options.trace.is_some() && !matches!(policy, Policy::Laxity { .. }) => {
+            let reason = "a trace with links is asked for of a graph that Linux schedules";
             wrong(reason.to_owned(), "record that with `laxity graph record`")
         }
         (Policy::Laxity { .. }, Some(_)) if !options.cpus.is_empty() => {

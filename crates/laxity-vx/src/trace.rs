@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use laxity_device::{Device, HandlingRecorder, HandlingRecording};
 use laxity_graph::Spec;
 use laxity_model::Instant;
-use laxity_runtime::{GraphRecording, NodeLog};
+use laxity_runtime::{CutOff, GraphRecording, NodeLog, RecordedGpus, ServiceLog};
+use laxity_sched::Watch;
 use laxity_trace::codec::TraceWriter;
 
 use crate::error::SpawnError;
@@ -22,7 +24,11 @@ const LOOK: Duration = Duration::from_millis(5);
 /// A trace whose nodes have not begun.
 pub(crate) struct Trace {
     recording: GraphRecording,
+    /// Of the threads that handle interrupts.
+    handling: Option<HandlingRecording>,
     writer: TraceWriter<BufWriter<File>>,
+    /// The system's name.
+    system: String,
     path: PathBuf,
 }
 
@@ -43,6 +49,37 @@ pub(crate) enum TraceError {
     /// Nodes did more than could be collected in time.
     #[error("{}: nodes did more than could be collected, so that the trace is cut off; lengthen the period", path.display())]
     CutOff { path: PathBuf },
+    /// It would not show what a task of the system does that is none of the graph's.
+    #[error(
+        "{}: task {task} of system {system} is none of the graph's, so that the trace lacks what it does; give the graph a \
+         system of its own",
+        path.display()
+    )]
+    Stranger { path: PathBuf, task: String, system: String },
+}
+
+/// Notes what a thread does that handles interrupts.
+#[derive(Debug)]
+struct Recorder(ServiceLog);
+
+impl HandlingRecorder for Recorder {
+    fn serves(&mut self, serve: &mut dyn FnMut(&mut dyn Watch)) {
+        self.0.serves(serve);
+    }
+
+    fn completes(&mut self, complete: &mut dyn FnMut(&mut dyn Watch)) {
+        self.0.completes(complete);
+    }
+}
+
+/// The GPUs of `device` as a trace shows them.
+fn recorded(device: &Device) -> RecordedGpus {
+    let scheduling = device.scheduling();
+    RecordedGpus {
+        gpus: device.gpus().to_vec(),
+        are_locked: scheduling.is_some_and(|scheduling| scheduling.management.is_some()),
+        handlers: device.handlers(),
+    }
 }
 
 impl Trace {
@@ -55,11 +92,16 @@ impl Trace {
             return Ok((None, Vec::new()));
         };
         let refused = |reason| SpawnError::Trace { reason };
-        let (recording, logs) = GraphRecording::new(spec, system, options.frames()).map_err(refused)?;
+        let gpus = options.gpu.as_ref().map(recorded).unwrap_or_default();
+        let begun = GraphRecording::new(spec, system, options.frames(), gpus).map_err(refused)?;
+        let (recording, logs, services) = begun;
         let file = |error| refused(TraceError::File { path: path.clone(), error }.to_string());
         let writer = BufWriter::new(File::create(partial(path)).map_err(file)?);
         let writer = TraceWriter::new(writer, recording.header()).map_err(file)?;
-        Ok((Some(Trace { recording, writer, path: path.clone() }), logs))
+        let recorders = services.into_iter().map(|log| Box::new(Recorder(log)) as Box<dyn HandlingRecorder>).collect();
+        let handling = options.gpu.as_ref().map(|device| device.record_handling(recorders));
+        let (system, path) = (system.name().to_owned(), path.clone());
+        Ok((Some(Trace { recording, handling, writer, system, path }), logs))
     }
 
     /// Its time 0.
@@ -86,13 +128,17 @@ impl Trace {
             }
             thread::sleep(LOOK);
         }
-        let Trace { recording, mut writer, path } = self;
-        let is_whole = recording.finish(&mut writer);
+        let Trace { recording, handling, mut writer, system, path } = self;
+        drop(handling);
+        let finished = recording.finish(&mut writer);
         let file = |error| TraceError::File { path: path.clone(), error };
         let inner = writer.finish().map_err(file)?;
         inner.into_inner().map_err(|error| file(error.into_error()))?;
         fs::rename(partial(&path), &path).map_err(file)?;
-        if is_whole { Ok(()) } else { Err(TraceError::CutOff { path }) }
+        finished.map_err(|why| match why {
+            CutOff::Full => TraceError::CutOff { path },
+            CutOff::Stranger(task) => TraceError::Stranger { path, task, system },
+        })
     }
 }
 

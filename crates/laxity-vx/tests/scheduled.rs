@@ -2,14 +2,14 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use laxity_device::{Device, DeviceOptions, Management, Scheduling};
-use laxity_model::{EngineOrder, GpuSync, LockId, Nanos, TaskId};
+use laxity_model::{EngineOrder, GpuSync, Instant, JobId, LockId, Nanos, TaskId};
 use laxity_sched::{BeginError, Config, LockConfig, Parameters, Registry, Rule, System};
 use laxity_sys::scheduling;
 use laxity_testing::{Alone, skip};
@@ -221,39 +221,103 @@ fn the_trace_of_a_graph_that_ends_by_itself_is_its_policys() {
     assert_nothing_is_left(&system, &place);
 }
 
-/// A GPU with one token, so that nodes of consecutive frames wait for it: what they compute does not depend on it.
+/// GPUs with one token each, so that nodes of consecutive frames wait for them: what they compute does not depend on it. The trace
+/// has links, grants, engines and interrupts, and all of that is the policy's.
 #[test]
 fn nodes_get_tokens_and_engines_of_their_system_and_give_all_of_them_back() {
+    const FRAMES: u64 = 40;
     let place = Place::new("scheduled-gpu");
     let sync = GpuSync { tokens: 1, fifo_length: Some(6), fifo_requests: Some(6), ..GpuSync::DEFAULT };
-    for order in [EngineOrder::Fifo, EngineOrder::Priority] {
-        let engine = LockConfig::engine(order);
-        let locks = vec![LockConfig::tokens(&sync, 1, 6), engine.clone(), engine.clone(), engine];
+    for (order, gpus) in [(Some(EngineOrder::Fifo), 1), (Some(EngineOrder::Priority), 2), (None, 1)] {
+        let engines = order.map(|order| vec![LockConfig::engine(order); usize::from(3 * gpus)]);
+        let tokens = order.map(|_| LockConfig::tokens(&sync, gpus, 6));
+        let locks: Vec<LockConfig> = tokens.into_iter().chain(engines.into_iter().flatten()).collect();
         let config = Config { locks, ..Config::global_edf(cpus()) };
         let Some((_alone, system)) = system(&place, config) else { return };
-        let management = Some(Management { tokens: LockId(0), chunk: Some(512) });
+        let management = order.map(|_| Management { tokens: LockId(0), chunk: Some(512) });
         let mut options = DeviceOptions::new(&format!("vx-{}-scheduled", std::process::id()));
+        options.gpus = gpus;
         options.gpu.memory = 1 << 20;
         options.gpu.linger = Nanos::from_millis(50);
         options.server = Some(server());
         options.scheduling = Some(Scheduling { system: system.clone(), cluster: 0, management });
         let device = Device::open(&options).unwrap_or_else(|error| panic!("{error}"));
         let graph = inverting(&place.context(), &device);
+        let path = place.path().join("trace.lxt");
         let spawned = SpawnOptions {
             period: Nanos::from_millis(1),
             policy: Policy::Laxity { cluster: 0 },
             system: Some(system.clone()),
             gpu: Some(device.clone()),
-            ..frames(40)
+            trace: (cpus().len() > 1).then(|| path.clone()),
+            ..frames(FRAMES)
         };
         let times = graph.spawn(&spawned).unwrap_or_else(|error| panic!("{error}")).wait();
-        assert_eq!(times.unwrap_or_else(|failure| panic!("{failure}")).completed, 40);
+        assert_eq!(times.unwrap_or_else(|failure| panic!("{failure}")).completed, FRAMES);
         let tasks = system.snapshot().expect("whole").tasks;
-        assert_eq!(tasks.len(), 1, "the thread that handles interrupts: {tasks:?}");
-        assert!(tasks[0].completed >= 40 * 4, "each operation's interrupt is a job of it: {}", tasks[0].completed);
+        assert_eq!(tasks.len(), usize::from(gpus), "the threads that handle interrupts: {tasks:?}");
+        let operations = FRAMES * 2 * if management.is_some() { 4 + 1 + 4 } else { 3 };
+        let handled: u64 = tasks.iter().map(|task| task.completed).sum();
+        assert_eq!(handled, operations, "each operation's interrupt is a job of one of them");
         drop((graph, device, spawned, options));
         assert_nothing_is_left(&system, &place);
+        if cpus().len() > 1 {
+            let of_tokens = if management.is_some() { FRAMES * 2 } else { 0 };
+            assert_shows_gpus(&read(&path), gpus, operations, of_tokens);
+        }
     }
+}
+
+/// Each operation had its engine, if that is locked at all, and its interrupt was handled for the job that waited.
+fn assert_shows_gpus((header, records): &(TraceHeader, Vec<Record>), gpus: u16, operations: u64, of_tokens: u64) {
+    // With the input and output that every graph has.
+    const NODES: usize = 6;
+    assert_is_its_policys(header, records);
+    assert_eq!((header.gpus.len(), header.tasks.len()), (usize::from(gpus), NODES + usize::from(gpus)));
+    let count = |wanted: fn(&Event) -> bool| records.iter().filter(|record| wanted(&record.event)).count() as u64;
+    let grants = if of_tokens == 0 { 0 } else { of_tokens + operations };
+    assert_eq!(count(|event| matches!(event, Event::Grant { .. })), grants);
+    assert_eq!(count(|event| matches!(event, Event::Unlock { .. })), grants);
+    assert_eq!(count(|event| matches!(event, Event::EngineEnd { .. })), operations);
+    let is_for_a_node =
+        |event: &Event| matches!(event, Event::Serve { job: Some(job), .. } if job.task.index() < NODES);
+    assert_eq!(count(is_for_a_node), operations);
+    let linked = records.iter().filter_map(|record| match record.event {
+        Event::Link { job: Some(job), .. } if job.task.index() >= NODES => Some(job),
+        _ => None,
+    });
+    let linked: BTreeSet<JobId> = linked.collect();
+    assert_eq!(linked.len() as u64, operations, "a thread that handles an interrupt is linked for it");
+}
+
+/// Where the system schedules a task that is none of the graph's, the run says that its trace lacks that.
+#[test]
+fn a_trace_tells_of_no_task_but_the_nodes() {
+    let own = cpus();
+    if own.len() < 2 {
+        return skip("a trace shows clusters of all CPUs, and there is one");
+    }
+    let place = Place::new("scheduled-stranger");
+    let Some((_alone, system)) = system(&place, Config::new(Rule::Edf, vec![own])) else { return };
+    let graph = mixing(&place.context(), "mixing", &Results::default(), u64::MAX);
+    let options = SpawnOptions {
+        period: Nanos::from_millis(2),
+        policy: Policy::Laxity { cluster: 0 },
+        system: Some(system.clone()),
+        trace: Some(place.path().join("trace.lxt")),
+        ..frames(60)
+    };
+    let mut run = graph.spawn(&options).unwrap_or_else(|error| panic!("{error}"));
+    run.wait_for_frames(5, Instant::NEVER);
+    let stranger = system.begin(Parameters::periodic("stranger", Nanos::from_millis(1))).expect("there is room");
+    stranger.wait_for_next_job().expect("its job");
+    let failure = run.wait().map(drop).expect_err("the trace lacks the stranger");
+    drop(stranger);
+    let expected = "trace.lxt: task stranger of system s is none of the graph's, so that the trace lacks what it does; give \
+                    the graph a system of its own";
+    assert!(failure.to_string().ends_with(expected), "{failure}");
+    drop((run, graph));
+    assert_nothing_is_left(&system, &place);
 }
 
 /// What a GPU kernel makes of a byte.
@@ -270,17 +334,21 @@ fn inverting(context: &Context, device: &Device) -> Verified {
     });
     let invert: Change = |byte| !byte;
     let add: Change = |byte| byte.wrapping_add(1);
-    for (name, from, to, change) in [("invert", raw, inverted, invert), ("add", inverted, added, add)] {
-        let buffer = device.alloc(BYTES).expect("memory");
+    let is_managed = device.scheduling().is_some_and(|scheduling| scheduling.management.is_some());
+    let last = device.gpus().len() as u16 - 1;
+    let nodes = [("invert", raw, inverted, invert, 0), ("add", inverted, added, add, last)];
+    for (name, from, to, change, on) in nodes {
+        let buffer = device.alloc_on(on, BYTES).expect("memory");
         graph.node(name, [Parameter::input(from), Parameter::output(to)], move |job| {
             let (inputs, mut outputs, gpu) = job.objects_and_gpu()?;
+            gpu.use_gpu(Some(on))?;
             gpu.copy_in(&buffer, 0, inputs.read(from)?)?;
             let of_kernel = buffer.clone();
             gpu.launch_for(Nanos::from_micros(50), move |view| {
                 view.write(&of_kernel, 0..BYTES)?.iter_mut().for_each(|byte| *byte = change(*byte));
                 Ok(())
             })?;
-            assert!(gpu.holds_token(), "from the first operation on");
+            assert_eq!(gpu.holds_token(), is_managed, "from the first operation on");
             gpu.copy_out(&buffer, 0, outputs.write(to)?)?;
             if name == "invert" {
                 gpu.release();

@@ -7,6 +7,7 @@ use laxity_softgpu::{Entry, SoftGpu, What};
 use laxity_trace::Event;
 
 use crate::gpus;
+use crate::handler::owner_of;
 
 /// The GPUs of a run.
 #[derive(Debug)]
@@ -23,10 +24,29 @@ struct Gpu {
     read: u64,
     entries: VecDeque<Entry>,
     is_broken: bool,
-    /// By number of the stream its task.
-    streams: BTreeMap<u32, TaskId>,
+    streams: Owners,
     /// The owners of interrupts that are not handled.
     raised: VecDeque<JobId>,
+}
+
+/// The tasks whose jobs issue the operations of a GPU's streams, by the numbers of these; `None`: one that is none of the run's.
+#[derive(Clone, Debug)]
+enum Owners {
+    Known(BTreeMap<u32, TaskId>),
+    /// Asked for by name when a stream first does something.
+    Named {
+        since: Instant,
+        of: BTreeMap<u32, Option<TaskId>>,
+    },
+}
+
+/// How it is known which streams of GPUs are those of which task.
+#[derive(Clone, Debug)]
+pub(crate) enum Streams {
+    /// For each task the numbers of its streams, one a GPU.
+    Numbered(Vec<Vec<u32>>),
+    /// By their names, which the threads that handle interrupts go by, too: from that time on.
+    Named { since: Instant },
 }
 
 /// An entry of a history.
@@ -39,17 +59,41 @@ pub(super) enum GpuRecord {
     },
 }
 
+impl Owners {
+    /// Asks `gpu` for the owner of a stream that is not known. Answers whether `entry` is one of the run.
+    fn learn(&mut self, gpu: &SoftGpu, entry: &Entry) -> bool {
+        let Owners::Named { since, of } = self else { return true };
+        if entry.at < *since {
+            return false;
+        }
+        let name = || gpu.stream_name(entry.stream).ok();
+        of.entry(entry.stream).or_insert_with(|| name().and_then(|name| owner_of(&name)));
+        true
+    }
+
+    fn of(&self, stream: u32) -> Option<TaskId> {
+        match self {
+            Owners::Known(streams) => streams.get(&stream).copied(),
+            Owners::Named { of, .. } => of.get(&stream).copied().flatten(),
+        }
+    }
+}
+
 impl Gpus {
-    /// `streams` lists for each task the numbers of its streams, one a GPU.
-    pub fn new(open: gpus::Gpus, streams: &[Vec<u32>]) -> Gpus {
+    /// Those of a run.
+    pub fn new(open: gpus::Gpus, streams: &Streams) -> Gpus {
         let gpu = |(number, gpu): (usize, &SoftGpu)| {
             let of_task = |(task, numbers): (usize, &Vec<u32>)| Some((*numbers.get(number)?, TaskId(task as u32)));
+            let streams = match streams {
+                Streams::Numbered(streams) => Owners::Known(streams.iter().enumerate().filter_map(of_task).collect()),
+                &Streams::Named { since } => Owners::Named { since, of: BTreeMap::new() },
+            };
             Gpu {
                 gpu: gpu.clone(),
                 read: 0,
                 entries: VecDeque::new(),
                 is_broken: false,
-                streams: streams.iter().enumerate().filter_map(of_task).collect(),
+                streams,
                 raised: VecDeque::new(),
             }
         };
@@ -64,7 +108,9 @@ impl Gpus {
                     Ok((_, entries)) if entries.is_empty() => break,
                     Ok((first, entries)) if first == gpu.read => {
                         gpu.read += entries.len() as u64;
-                        gpu.entries.extend(entries);
+                        let streams = &mut gpu.streams;
+                        let of_run = entries.into_iter().filter(|entry| streams.learn(&gpu.gpu, entry));
+                        gpu.entries.extend(of_run);
                     }
                     // The server has forgotten entries, or has gone with them.
                     Ok(_) | Err(_) => gpu.is_broken = true,
@@ -95,7 +141,7 @@ impl Gpus {
         let gpu = &mut self.gpus[number];
         let Entry { what, engine, cpu, stream, job: index, .. } = gpu.entries.pop_front()?;
         // Other processes may use the GPU, if they know its name; their operations are not the run's.
-        let job = JobId { task: *gpu.streams.get(&stream)?, index: index? };
+        let job = JobId { task: gpu.streams.of(stream)?, index: index? };
         match what {
             What::Issued => None,
             What::Began => Some(GpuRecord::Event(Event::EngineBegin { gpu: id, engine, job })),

@@ -18,11 +18,13 @@ use laxity_policy::graph::LatestValues;
 use laxity_sys::clock;
 use laxity_trace::{CpuOccupancy, DeviceId, Event, LockKind, Sink};
 
+pub(crate) use self::gpus::Streams;
 use self::gpus::{GpuRecord, Gpus};
 use self::grants::Overtaken;
 use self::graphs::Graphs;
 use self::locks::Locks;
 use self::progress::Progress;
+pub(crate) use self::told::Numbering;
 use crate::log::{Entry, JobStep, Reader};
 use crate::outside::Outside;
 use crate::plan::{LivePlan, ReleaseTimes, TaskPlan};
@@ -59,6 +61,9 @@ pub(crate) struct Collector {
     cluster_of: Vec<usize>,
     /// The job of each task that Laxity's scheduler knows, or knew last.
     current: Vec<u32>,
+    numbering: Numbering,
+    /// A task that something was decided about, and that the trace has not: nothing that follows can be told.
+    stranger: Option<TaskId>,
     /// The CPU that each task was on last, and its job there.
     last_seen: Vec<(CpuId, u32)>,
     /// Of each task.
@@ -103,13 +108,13 @@ enum Next {
 
 impl Collector {
     /// For threads whose first job is released at `start` or later, which wrote `readers` ([`LivePlan::logs`], then any of what
-    /// watches CPUs and stands in for devices); `streams` are the numbers of each task's streams.
+    /// watches CPUs and stands in for devices).
     pub fn new(
         plan: &LivePlan,
         start: Instant,
         readers: Vec<Reader>,
         gpus: crate::gpus::Gpus,
-        streams: Vec<Vec<u32>>,
+        streams: &Streams,
     ) -> Collector {
         let mut releases: Vec<Option<ReleaseTimes>> = plan.tasks.iter().map(TaskPlan::releases).collect();
         let count = readers.len();
@@ -138,11 +143,13 @@ impl Collector {
             clusters: plan.placement.clusters.clone(),
             cluster_of: plan.placement.cluster_of.clone(),
             current: vec![0; count],
+            numbering: Numbering::new(count, &[]),
+            stranger: None,
             locks: Locks::new(plan.header().locks.iter().map(|lock| lock.replicas), count),
             resources: plan.resources,
             graphs: Graphs::new(plan),
             latest: LatestValues::new(&plan.latest, count),
-            gpus: Gpus::new(gpus, &streams),
+            gpus: Gpus::new(gpus, streams),
             deadlines: BTreeMap::new(),
             linux,
             last_seen: vec![(CpuId(0), 0); count],
@@ -156,6 +163,16 @@ impl Collector {
             hold: Instant::NEVER,
             outside: None,
         }
+    }
+
+    /// Tasks have these numbers in the trace.
+    pub fn numbered(self, numbering: Numbering) -> Collector {
+        Collector { numbering, ..self }
+    }
+
+    /// The task that is none of the trace's, where that ends.
+    pub fn stranger(&self) -> Option<TaskId> {
+        self.stranger
     }
 
     /// Hands to `sink` all records that nothing can precede any more.
@@ -207,7 +224,10 @@ impl Collector {
 
     /// Whether a log was full or lacks the end, or a GPU forgot entries before they were read.
     pub fn is_broken(&self) -> bool {
-        self.lack_the_end || self.gpus.is_broken() || self.sources.iter().any(|source| source.reader.is_full())
+        self.lack_the_end
+            || self.stranger.is_some()
+            || self.gpus.is_broken()
+            || self.sources.iter().any(|source| source.reader.is_full())
     }
 
     /// Takes the entries of all logs. Answers until when they are complete.
@@ -225,7 +245,7 @@ impl Collector {
 
     fn merge(&mut self, horizon: Instant, is_last: bool, sink: &mut impl Sink) {
         let until = self.since(horizon);
-        while self.decide(horizon, is_last, sink) {
+        while self.stranger.is_none() && self.decide(horizon, is_last, sink) {
             self.put_to_sleep(sink);
             let Some((at, next)) = self.next() else { break };
             if at > until {
