@@ -15,8 +15,13 @@
 #include "budgets.h"
 #include "tasks.h"
 
-/* What laxity_entry.is_complete says where the job is complete once its thread sleeps. */
-#define COMPLETE_ASLEEP 2
+/* What laxity_entry.is_complete says: the job is complete; it is once its thread sleeps; each is, for ever. */
+enum {
+	COMPLETE_NOT,
+	COMPLETE,
+	COMPLETE_ASLEEP,
+	COMPLETE_EACH,
+};
 /* What laxity_entry.is_non_preemptive is above, where the thread says of that entry's job when it is released and due. */
 #define SAYS_OF 2u
 

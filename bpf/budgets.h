@@ -81,11 +81,15 @@ LAXITY_GLOBAL int rank_anew(s32 cpu, u32 number)
 /* The job on `cpu` has used up its budget: it is suspended until its deadline. Its thread is to be kept. */
 LAXITY_INLINE void throttle(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job)
 {
+	struct laxity_entry *entry = entry_of(job);
+
 	if (happen(note, HAPPENS_SUSPEND, cpu, number, job) < 0) {
 		FAIL("the end of a budget was refused", job->pid);
 		return;
 	}
 	job->throttled++;
+	if (entry)
+		entry->throttled = job->throttled;
 	job->waits = WAITS_BUDGET;
 }
 

@@ -32,8 +32,9 @@ struct laxity_begin {
 	u32 page;
 	u32 entry;
 	u32 cluster;
-	/* Whether the thread says when its jobs are released. */
-	u32 is_told;
+	/* Whether the thread says when its jobs are released; and what its entry says of completions from the beginning on. */
+	u16 is_told;
+	u16 is_complete;
 	u64 period;
 	u64 deadline;
 	/* Of the first job; and when that is due if the thread says so, 0: as all are. */
@@ -62,7 +63,12 @@ SEC("syscall") int laxity_begin(struct laxity_begin *begin)
 	place = bpf_map_lookup_elem(&places, &at);
 	if (job && it && page && in_page < LAXITY_ENTRIES - 1 && stored && place) {
 		/* What the last task that had it said, and was told. */
-		page->entry[in_page] = (struct laxity_entry){ .next = begin->release, .due = begin->due };
+		page->entry[in_page] = (struct laxity_entry){
+			/* A program says nothing later: each wake-up is an event. */
+			.next = begin->is_complete ? 0 : begin->release,
+			.due = begin->due,
+			.is_complete = begin->is_complete,
+		};
 		laxity_set_rank(&it->core, number, begin->level, number);
 		job->period = begin->period;
 		job->deadline = begin->deadline;

@@ -166,7 +166,7 @@ LAXITY_INLINE void hear(struct laxity_note *note, s32 cpu, struct task_struct *t
 
 	if (!entry)
 		return;
-	if (entry->leaves || (entry->is_complete && entry->is_complete != COMPLETE_ASLEEP))
+	if (entry->leaves || entry->is_complete == COMPLETE)
 		end_section(note, cpu, number, job);
 	if (entry->leaves) {
 		entry->leaves = 0;
@@ -174,8 +174,8 @@ LAXITY_INLINE void hear(struct laxity_note *note, s32 cpu, struct task_struct *t
 			job->completed++;
 		forget(note, cpu, number, job);
 		bpf_task_storage_delete(&numbers, task);
-	} else if (entry->is_complete && entry->is_complete != COMPLETE_ASLEEP) {
-		entry->is_complete = 0;
+	} else if (entry->is_complete == COMPLETE) {
+		entry->is_complete = COMPLETE_NOT;
 		end_job(note, cpu, number, job, entry, 0);
 	}
 }
@@ -348,7 +348,8 @@ SEC("struct_ops/laxity_quiescent") int laxity_quiescent(unsigned long long *cont
 	} else if (job->anonymous) {
 		end_work(&note, cpu, number, job);
 	} else if (entry && entry->is_complete) {
-		entry->is_complete = 0;
+		if (entry->is_complete != COMPLETE_EACH)
+			entry->is_complete = COMPLETE_NOT;
 		end_job(&note, cpu, number, job, entry, 1);
 	} else {
 		note.extra = 1;

@@ -76,7 +76,8 @@ struct laxity_job {
 /* What a thread and the scheduler tell each other, in the page of its process. The thread writes the first line only. */
 struct laxity_entry {
 	/*
-	 * The thread: 1: its job is complete; 2: it is once the thread sleeps, for an event. The scheduler takes that back.
+	 * The thread: 1: its job is complete; 2: it is once the thread sleeps, for an event. The scheduler takes that back. Of a
+	 * program that knows nothing of jobs the scheduler has set 3 when it began: each sleep completes one.
 	 */
 	u32 is_complete;
 	/* The thread: it wants to be a task no more. */
@@ -105,7 +106,9 @@ struct laxity_entry {
 	u64 deadline;
 	/* Since when its thread has a CPU, on the monotonic clock, where that is measured. */
 	u64 runs_since;
-	u64 spare[4];
+	/* How often its budget was used up. */
+	u64 throttled;
+	u64 spare[3];
 };
 
 /* One page a process, which only that process and the scheduler can see. */

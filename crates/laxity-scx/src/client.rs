@@ -10,7 +10,8 @@ use laxity_sys::shared_page::SharedPage;
 
 use crate::brakes::Brakes;
 use crate::layout::{Entry, PAGE};
-use crate::protocol::{ADDRESS, Answer, Begin, InterruptRequest, PACKET_MAX, Request, Status, TaskRequest};
+use crate::program::ProgramTask;
+use crate::protocol::{ADDRESS, Answer, Begin, InterruptRequest, PACKET_MAX, Releases, Request, Status, TaskRequest};
 use crate::task::{InterruptThread, Task};
 
 /// Of the thread that asks: for JSON and a few calls.
@@ -79,7 +80,7 @@ impl Membership {
     /// # Errors
     /// As of [`Membership::begin`].
     pub fn begin_then(&self, task: &TaskRequest, then: impl FnOnce() + Send) -> Result<Task, ClientError> {
-        let request = Request::Begin(Begin { thread: current_thread(), task: task.clone() });
+        let request = Request::Begin(Begin { thread: current_thread(), is_program: false, task: task.clone() });
         // The scheduler keeps this thread from when it is a task until its first job. So another one asks, which no other
         // task of this process has to wait for.
         let asked = thread::scope(|scope| {
@@ -98,6 +99,22 @@ impl Membership {
         };
         let entry = Entry::new(entry).ok_or_else(|| ClientError::Refused(format!("no entry {entry}")))?;
         Ok(Task::new(page, entry, cluster, release, task))
+    }
+
+    /// The first thread of the process `program`, a child of this one, is a task from now on, until it ends: each of its wake-ups
+    /// releases a job, which its next sleep completes, and all of them together have the budget of `task` in each period. Its other
+    /// threads are scheduled as those that are no tasks.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] with the scheduler's reason.
+    pub fn begin_program(&self, program: u32, task: &TaskRequest) -> Result<ProgramTask, ClientError> {
+        let task = TaskRequest { releases: Releases::Events, ..task.clone() };
+        let (answer, page) = self.ask_to_begin(&Request::Begin(Begin { thread: program, is_program: true, task }))?;
+        let Answer::Begun { entry, cluster, .. } = answer else {
+            return Err(ClientError::Refused("an answer to another question".to_owned()));
+        };
+        let entry = Entry::new(entry).ok_or_else(|| ClientError::Refused(format!("no entry {entry}")))?;
+        Ok(ProgramTask::new(page, entry, cluster))
     }
 
     fn ask_to_begin(&self, request: &Request) -> Result<(Answer, Arc<SharedPage>), ClientError> {

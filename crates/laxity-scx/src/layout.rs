@@ -11,6 +11,13 @@ pub const IS_ALIVE: usize = 0;
 const ENTRY: usize = 128;
 /// Tasks of a process.
 pub const ENTRIES: usize = 31;
+/// What a page says of the jobs of a thread: the present one is complete, it is once the thread sleeps, each is. As in
+/// `bpf/arrivals.h`.
+pub const COMPLETE: u32 = 1;
+/// See [`COMPLETE`].
+pub const COMPLETE_ASLEEP: u32 = 2;
+/// See [`COMPLETE`].
+pub const COMPLETE_EACH: u16 = 3;
 /// Interrupt threads that work for a task at a time.
 pub const SERVED: usize = 8;
 
@@ -89,6 +96,11 @@ impl Entry {
     /// Since when its thread has a CPU, where that is measured.
     pub fn runs_since(self) -> usize {
         self.start + 88
+    }
+
+    /// How often its budget was used up.
+    pub fn throttled(self) -> usize {
+        self.start + 96
     }
 }
 

@@ -3,6 +3,7 @@
 //! | | |
 //! | --- | --- |
 //! | [`Membership`], [`Task`], [`Lock`] | threads of a process that are tasks of it, and go on under Linux when it ends |
+//! | [`ProgramTask`] | programs that know nothing of it, as tasks |
 //! | [`Brakes`] | CPUs that a regulator of memory traffic throttles for all threads that are no tasks |
 //! | [`InterruptThread`] | threads of the kernel that work at the priority of a task |
 //! | [`Settings`], [`protocol`] | what its loader is told and asked |
@@ -22,6 +23,7 @@ mod lock;
 pub mod native;
 pub mod notes;
 mod probe;
+mod program;
 pub mod protocol;
 mod settings;
 mod task;
@@ -31,6 +33,7 @@ pub use brakes::{Brakes, THROTTLE_MAX};
 pub use client::{ClientError, Membership};
 pub use lock::{Guard, Lock};
 pub use probe::{Check, Functions, Report, probe};
+pub use program::ProgramTask;
 pub use protocol::{InterruptRequest, Releases, TaskRequest};
 pub use settings::{Placement, Settings, SettingsError, Share};
 pub use task::{Expectation, InterruptThread, Job, SECTION_MAX, Task, Teller};

@@ -35,6 +35,10 @@ pub enum Request {
 pub struct Begin {
     /// Its number in the loader's PID namespace.
     pub thread: u32,
+    /// It is the first thread of a child of the process, and knows nothing of jobs: each of its wake-ups releases one, which its
+    /// next sleep completes.
+    #[serde(default)]
+    pub is_program: bool,
     /// The task that it wants to be.
     #[serde(flatten)]
     pub task: TaskRequest,

@@ -12,7 +12,7 @@ use laxity_model::{Instant, Nanos};
 use laxity_sys::clock::{now, sleep_until};
 use laxity_sys::shared_page::SharedPage;
 
-use crate::layout::{Entry, IS_ALIVE};
+use crate::layout::{COMPLETE, COMPLETE_ASLEEP, Entry, IS_ALIVE};
 use crate::lock::{Guard, Lock};
 use crate::protocol::{InterruptStatus, Releases, TaskRequest};
 
@@ -67,9 +67,6 @@ const TURNS: u32 = 8;
 /// So long after the release it is not the scheduler's any more.
 const GRACE: Nanos = Nanos::from_millis(1);
 
-/// What the page says of a job: that it is complete, or that it is once its thread sleeps. As in `bpf/arrivals.h`.
-const COMPLETE: u32 = 1;
-const COMPLETE_ASLEEP: u32 = 2;
 /// What it says of non-preemptive sections.
 const NOT_INSIDE: u32 = 0;
 const INSIDE: u32 = 1;

@@ -150,6 +150,13 @@ pub fn cpu_time(pid: u32) -> io::Result<Nanos> {
     Ok(Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64))
 }
 
+/// The process that started the process `pid`, or took it over from one that ended; `None`: there is no such process.
+pub fn parent_of(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Field 4, after the name in parentheses, which may have any characters.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Whether the first thread of the process `pid` runs or is ready to, rather than waiting for something; not if there is
 /// none.
 pub fn is_ready(pid: u32) -> bool {
@@ -161,6 +168,15 @@ pub fn is_ready(pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_parent_of_a_child_is_this_process() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep is there");
+        assert_eq!(parent_of(child.id()), Some(std::process::id()));
+        child.kill().and_then(|()| child.wait()).expect("it ends");
+        assert_eq!(parent_of(child.id()), None);
+        assert_eq!(parent_of(std::process::id()), Some(std::os::unix::process::parent_id()));
+    }
 
     #[test]
     fn a_boot_that_is_no_number_is_none() {

@@ -118,6 +118,8 @@ pub struct Start {
     pub release: u64,
     /// Whether the thread says when its jobs are released.
     pub is_told: bool,
+    /// What its entry says of completions from the beginning on.
+    pub is_complete: u16,
     /// When the first job is due, if it is; 0: as all are.
     pub due: u64,
     /// Under fixed priorities; the smaller first.
@@ -260,8 +262,9 @@ impl Kernel {
     /// # Errors
     /// If the kernel does not call its program.
     pub fn begin(&self, start: &Start) -> Result<bool, LoadError> {
-        let mut argument =
-            words(&[start.thread, start.number, start.page, start.entry, start.cluster, start.is_told.into()]);
+        let mut argument = words(&[start.thread, start.number, start.page, start.entry, start.cluster]);
+        argument.extend(u16::from(start.is_told).to_ne_bytes());
+        argument.extend(start.is_complete.to_ne_bytes());
         for number in [start.period, start.deadline, start.release, start.due, start.level, start.budget] {
             argument.extend(number.to_ne_bytes());
         }

@@ -6,13 +6,14 @@ use std::fs;
 use laxity_model::{Instant, Nanos, PriorityRule};
 use laxity_sys::clock::now;
 use laxity_sys::cpu_mask::CpuMask;
+use laxity_sys::process::parent_of;
 use laxity_sys::scheduling::Attributes;
 use laxity_trace::TaskKind;
 use libbpf_rs::MapHandle;
 
 use super::borrowed::{Borrowed, KernelThread};
 use super::object::{Kernel, Start};
-use crate::layout::{ENTRIES, JobCounters};
+use crate::layout::{COMPLETE_EACH, ENTRIES, JobCounters};
 use crate::protocol::{Begin, InterruptRequest, InterruptStatus, NAME_MAX, Releases, TaskRequest, TaskStatus};
 use crate::settings::Share;
 use crate::trace::RecordedTask;
@@ -90,7 +91,11 @@ impl Tasks {
         // Its thread may just have left, to be another task.
         self.refresh(kernel);
         self.check(&begin)?;
-        if fs::metadata(format!("/proc/{process}/task/{}", begin.thread)).is_err() {
+        let is_own = match begin.is_program {
+            true => parent_of(begin.thread) == Some(process),
+            false => fs::metadata(format!("/proc/{process}/task/{}", begin.thread)).is_ok(),
+        };
+        if !is_own {
             return Err(format!("task {}: process {process} has no thread {}", begin.task.name, begin.thread));
         }
         let cluster = begin.task.cluster.unwrap_or_else(|| self.least_loaded());
@@ -114,6 +119,7 @@ impl Tasks {
             deadline: begin.task.deadline.0,
             release: release.0,
             is_told: begin.task.releases != Releases::Periodic,
+            is_complete: if begin.is_program { COMPLETE_EACH } else { 0 },
             due: match begin.task.releases {
                 Releases::Told { due } | Releases::Tokens { due } => due.map_or(0, |due| due.0),
                 Releases::Periodic | Releases::Events => 0,
@@ -173,7 +179,7 @@ impl Tasks {
             cluster: Some(cluster),
             ..TaskRequest::periodic(&thread.name, period, budget)
         };
-        let begin = Begin { thread: thread.number, task };
+        let begin = Begin { thread: thread.number, is_program: false, task };
         self.check(&begin)?;
         let number = self.free_number(kernel)?;
         let own = borrowed.keep(&thread)?;
@@ -188,6 +194,7 @@ impl Tasks {
             deadline: period.0,
             release: 0,
             is_told: false,
+            is_complete: 0,
             due: 0,
             level: self.level(&begin),
             budget: budget.0,
@@ -226,7 +233,8 @@ impl Tasks {
     }
 
     fn check(&self, begin: &Begin) -> Result<(), String> {
-        let Begin { thread, task: TaskRequest { name, period, deadline, wcet, budget, cluster, .. } } = begin;
+        let Begin { thread, is_program: _, task: TaskRequest { name, period, deadline, wcet, budget, cluster, .. } } =
+            begin;
         if name.is_empty() || name.len() > NAME_MAX {
             return Err(format!("a name of {} bytes, and it must have 1 to {NAME_MAX}", name.len()));
         }

@@ -1,4 +1,6 @@
-//! `laxity exec`: a program that knows nothing of Laxity, as a task of a system of its own scheduler.
+//! `laxity exec`: a program that knows nothing of Laxity, as a task of a system of its own scheduler, or of the one in the kernel.
+
+mod kernel;
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -6,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use clap::{Args, ValueEnum};
-use laxity_model::Nanos;
+use laxity_model::{Instant, Nanos};
 use laxity_sched::{
     BeginError, Config, NAME_MAX, Parameters, Program, ProgramReport, Registry, RegistryError, Rule, System,
     parse_clusters,
@@ -24,6 +26,8 @@ use crate::output;
 /// Run any program as a task of Laxity's own scheduler.
 ///
 /// In each period the program gets WCET of CPU time, by the system's policy among its other tasks, and no more: when it has used that, it is stopped (SIGSTOP) until its next release. Its first thread is what the policy places; other threads are scheduled by Linux as usual, count against the same budget and are stopped with it. Processes that it starts are not limited. The first program of a system creates it, and the last one to end removes it. If this process ends, however that is, the program is killed. See docs/guides/scheduling.md.
+///
+/// With --kernel the scheduler in the kernel does that for the first thread, by a hard constant bandwidth server, and nothing is stopped; other threads of the program have the time that tasks leave. See docs/guides/kernel.md.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity exec --system robot --period 10ms --wcet 2ms -- ./control
@@ -32,12 +36,16 @@ use crate::output;
   laxity exec --system robot --clusters '0;1' --cluster 1 --period 5ms --wcet 1ms -- ./motor
   laxity exec --system robot --period 10ms --wcet 2ms --report -- ./control
   laxity sched top robot                   which of them has a CPU
+  laxity exec --kernel --period 10ms --wcet 2ms -- ./control       by `laxity sched start`
 
 Exit codes: that of the program, 128 and the signal that ended it; 1 the system or Linux refuses; 2 bad usage.")]
 pub struct Arguments {
     /// The system; it is created if it does not exist
-    #[arg(long, value_name = "NAME")]
-    system: String,
+    #[arg(long, value_name = "NAME", required_unless_present = "kernel")]
+    system: Option<String>,
+    /// The scheduler in the kernel instead: see `laxity sched start`
+    #[arg(long, conflicts_with_all = ["system", "deadline", "cpus", "clusters", "policy", "folder"])]
+    kernel: bool,
     /// Between two releases, as in 10ms
     #[arg(long, value_name = "DURATION")]
     period: Nanos,
@@ -53,9 +61,9 @@ pub struct Arguments {
     /// The CPUs of each cluster of the system, as in "0,1;2,3"
     #[arg(long, value_name = "LISTS")]
     clusters: Option<String>,
-    /// The cluster that schedules the program
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    cluster: usize,
+    /// The cluster that schedules the program [default: 0, and in the kernel the one with the least load]
+    #[arg(long, value_name = "N")]
+    cluster: Option<usize>,
     /// How the system's jobs are ranked [default: edf]
     #[arg(long, value_name = "POLICY", ignore_case = true)]
     policy: Option<Policy>,
@@ -96,13 +104,12 @@ enum Policy {
 pub fn run(arguments: Arguments) -> Result<(), CliError> {
     // Before any other thread: they are to keep the signals from this process, too.
     let signals = Signals::requests().map_err(live)?;
-    let system = system(&arguments)?;
     let shown = arguments.program[0].to_string_lossy().into_owned();
-    let mut command = Command::new(&arguments.program[0]);
-    command.args(&arguments.program[1..]);
-    let started = Started::new(&mut command, &signals);
-    let mut started =
-        started.map_err(|error| CliError::Argument { message: format!("cannot start {shown}: {error}") })?;
+    if arguments.kernel {
+        return kernel::run(&arguments, &shown, &signals);
+    }
+    let system = system(&arguments)?;
+    let mut started = start(&arguments, &shown, &signals)?;
     let mut program = match Program::begin(&system, parameters(&arguments, &shown), started.pid()) {
         Ok(program) => program,
         // It ended at once, so that there is nothing to schedule.
@@ -115,13 +122,7 @@ pub fn run(arguments: Arguments) -> Result<(), CliError> {
             Err(_) if started.has_ended() => break,
             Err(error) => return Err(live(error)),
         };
-        started.wait(&signals, next);
-        while let Some(signal) = signals.take() {
-            // A terminal's Ctrl-C reaches the program by itself.
-            if !signal.is_from_linux {
-                let _ = started.pass_on(signal);
-            }
-        }
+        wait_for(&mut started, &signals, next);
     }
     if arguments.report || arguments.json {
         output::to_stderr(report(&program, &arguments, &shown));
@@ -131,13 +132,31 @@ pub fn run(arguments: Arguments) -> Result<(), CliError> {
     ended(shown, wait(&mut started)?)
 }
 
+fn start(arguments: &Arguments, shown: &str, signals: &Signals) -> Result<Started, CliError> {
+    let mut command = Command::new(&arguments.program[0]);
+    command.args(&arguments.program[1..]);
+    let started = Started::new(&mut command, signals);
+    started.map_err(|error| CliError::Argument { message: format!("cannot start {shown}: {error}") })
+}
+
+/// Suspends until it ends or `until` has come, or a signal has, which it gets, too.
+fn wait_for(started: &mut Started, signals: &Signals, until: Instant) {
+    started.wait(signals, until);
+    while let Some(signal) = signals.take() {
+        // A terminal's Ctrl-C reaches the program by itself.
+        if !signal.is_from_linux {
+            let _ = started.pass_on(signal);
+        }
+    }
+}
+
 /// What the program got, in words or as JSON.
 fn report(program: &Program, arguments: &Arguments, shown: &str) -> String {
     let ProgramReport { jobs, completed, late, tardiness_max, stops, cpu_time } = program.report();
     let task = parameters(arguments, shown).name;
     if arguments.json {
         let line = Report {
-            system: &arguments.system,
+            system: system_name(arguments),
             task: &task,
             jobs,
             completed,
@@ -182,16 +201,23 @@ fn ended(program: String, status: ExitStatus) -> Result<(), CliError> {
 
 fn parameters(arguments: &Arguments, program: &str) -> Parameters {
     let Arguments { cluster, period, wcet, deadline, priority, .. } = *arguments;
-    let name = arguments.task.clone().unwrap_or_else(|| task_name(program));
-    let deadline = deadline.unwrap_or(period);
+    let name = name(arguments, program);
+    let (cluster, deadline) = (cluster.unwrap_or(0), deadline.unwrap_or(period));
     Parameters { cluster, deadline, wcet, budget: Some(wcet), priority, ..Parameters::periodic(name, period) }
 }
 
-/// The name of the program without its folders, as far as it fits.
-fn task_name(program: &str) -> String {
+/// The name of the task: that of the program without its folders, as far as it fits, if no other is asked for.
+fn name(arguments: &Arguments, program: &str) -> String {
+    if let Some(name) = &arguments.task {
+        return name.clone();
+    }
     let name = Path::new(program).file_name().map_or(program.into(), |name| name.to_string_lossy());
     let fits = name.char_indices().take_while(|(at, letter)| at + letter.len_utf8() <= NAME_MAX);
     fits.map(|(_, letter)| letter).collect()
+}
+
+fn system_name(arguments: &Arguments) -> &str {
+    arguments.system.as_deref().expect("it is required but with --kernel")
 }
 
 /// The system of that name, created if need be. It must be as the options say.
@@ -199,10 +225,10 @@ fn system(arguments: &Arguments) -> Result<System, CliError> {
     let registry = Registry::at(&arguments.folder);
     let Arguments { cpus, clusters, policy, .. } = arguments;
     let is_described = cpus.is_some() || clusters.is_some() || policy.is_some();
-    let attached = if is_described { None } else { Some(registry.attach(&arguments.system)) };
+    let attached = if is_described { None } else { Some(registry.attach(system_name(arguments))) };
     let system = match attached {
         None | Some(Err(RegistryError::NotFound { .. })) => {
-            registry.create_or_attach(&arguments.system, &config(arguments)?)
+            registry.create_or_attach(system_name(arguments), &config(arguments)?)
         }
         Some(attached) => attached,
     };
