@@ -172,6 +172,7 @@ def test_a_thread_never_executes_beside_its_owner(programs, machine, tmp_path, p
     start --policy {policy} --trace /out/trace.lxt
     use rival
     laxity sched irq $serial --cluster {cluster} || exit 2
+    laxity sched irq $(thread ksoftirqd/1) --cluster 0 && exit 6
     use klmirqd threads=irq/3-
     # Linux binds it to a CPU again, as when the affinity of its interrupt changes.
     taskset -p {1 << cluster} $serial || exit 3
@@ -183,6 +184,7 @@ def test_a_thread_never_executes_beside_its_owner(programs, machine, tmp_path, p
     """
     said = lab(programs, tmp_path / "out", PRELUDE + script, smp=2, machine=machine)
     assert "loader 0" in said, said
+    assert "it can work in a cluster of CPUs 1" in said, "Linux keeps ksoftirqd where it is"
     trace = tmp_path / "out" / "trace.lxt"
     assert judged(trace)[f"follows {policy.split()[0]}/CEm"] == "yes"
     records = events(trace)

@@ -1,9 +1,11 @@
 """Priority inversions by interrupts of network cards in the lab's kernel: a part of `make test-kernel-lab`."""
 
+import json
+
 import kernel_inversions
 import kernel_lab
 import pytest
-from test_kernel_lab import programs
+from test_kernel_lab import judged, lab, programs
 
 __all__ = ["programs"]
 
@@ -54,3 +56,31 @@ def test_only_under_klmirqd_no_bottom_half_overtakes_a_more_urgent_job(measured)
     assert overtaken["threaded"] > 100
     # One that has begun is not preempted.
     assert overtaken["klmirqd"] < 100
+
+
+def test_bottom_halves_that_end_up_in_ksoftirqd_have_the_priority_of_their_owner(programs, tmp_path):
+    # Ordinary handling, but softirqs take one datagram at a time, and leave the rest to ksoftirqd after ten times.
+    tasks = [task for task in kernel_inversions.task_set(SEED) if task.device != 1]
+    owner = next(task for task in tasks if task.device == 0)
+    words = " ".join([*(task.argument(SEED) for task in tasks), f"threads={owner.name}:ksoftirqd/0"])
+    script = f"""
+    {kernel_inversions.NETWORK}
+    echo 1 > /proc/sys/net/core/netdev_budget
+    for one in /proc/[0-9]*; do
+        [ "$(cat $one/comm)" = ksoftirqd/0 ] && softirqs=${{one#/proc/}}
+    done
+    start --policy P-RM --trace /out/trace.lxt
+    laxity sched irq $softirqs || exit 30
+    kernel-network for=1000 {words} || exit 31
+    laxity sched status --json > /out/status.json
+    laxity sched status
+    laxity sched stop || exit 32
+    ended
+    """
+    out = tmp_path / "out"
+    said = lab(programs, out, script, smp=1, machine=kernel_inversions.machine("ordinary"))
+    assert "loader 0" in said, said
+    thread = json.loads((out / "status.json").read_text())["status"]["interrupts"][0]
+    assert thread["name"] == "ksoftirqd/0"
+    assert thread["owned"] >= 10, thread
+    assert judged(out / "trace.lxt")["follows P-RM/CEm"] == "yes"

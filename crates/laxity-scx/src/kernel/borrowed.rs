@@ -62,13 +62,13 @@ pub struct Borrowed {
 }
 
 impl Borrowed {
-    /// Before `thread` is scheduled otherwise. Returns how Linux schedules it. An error is the reason why it stays so.
-    pub fn keep(&mut self, thread: &KernelThread) -> Result<Attributes, String> {
+    /// Before `thread` is scheduled otherwise, on other CPUs than `cpus` if these are said. Returns how Linux schedules it. An error is
+    /// the reason why it stays so.
+    pub fn keep(&mut self, thread: &KernelThread, cpus: Option<&CpuMask>) -> Result<Attributes, String> {
         let mut keep = || {
             let own = Attributes::of(thread.number)?;
             // What it has, given again: Linux says at once whether this user may.
             own.give_to(thread.number)?;
-            let cpus = CpuMask::of_thread(thread.number)?;
             let restorer = match self.restorer.take() {
                 Some(restorer) => restorer,
                 None => {
@@ -77,7 +77,7 @@ impl Borrowed {
                     Restorer::start(command)?
                 }
             };
-            self.restorer.insert(restorer).keep(thread.number, &thread.name, own, Some(&cpus))?;
+            self.restorer.insert(restorer).keep(thread.number, &thread.name, own, cpus)?;
             Ok(own)
         };
         keep().map_err(|error: io::Error| {

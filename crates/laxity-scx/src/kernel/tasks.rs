@@ -163,9 +163,21 @@ impl Tasks {
         let cpus = self.clusters.get(cluster);
         let cpus = cpus.ok_or_else(|| format!("cluster {cluster}, and there are {}, from 0", self.clusters.len()))?;
         let cpus = CpuMask::of(cpus.iter().copied());
+        let before = CpuMask::of_thread(thread.number).map_err(|error| format!("{thread}: {error}"))?;
+        // Linux keeps some of its threads on their CPUs for good, such as ksoftirqd.
+        let moves = before != cpus;
         let give_cpus = || {
-            cpus.give_to(thread.number)
-                .map_err(|error| format!("{thread} cannot have the CPUs of cluster {cluster}: {error}"))
+            match moves {
+            true => cpus.give_to(thread.number).map_err(|error| {
+                let [own, wanted] = [before, cpus].map(|cpus| cpus.cpus().map(|cpu| cpu.to_string()).collect::<Vec<_>>());
+                let (own, wanted) = (own.join(","), wanted.join(","));
+                format!(
+                    "{thread} may use CPUs {own}, and Linux does not let it have those of cluster {cluster}, {wanted} ({error}); it \
+                     can work in a cluster of CPUs {own}"
+                )
+            }),
+            false => Ok(()),
+        }
         };
         if let Some((number, own)) = self.handler(&thread, cluster) {
             // Linux takes them away from it when the affinity of its interrupt changes.
@@ -182,7 +194,7 @@ impl Tasks {
         let begin = Begin { thread: thread.number, is_program: false, task };
         self.check(&begin)?;
         let number = self.free_number(kernel)?;
-        let own = borrowed.keep(&thread)?;
+        let own = borrowed.keep(&thread, moves.then_some(&before))?;
         give_cpus()?;
         let start = Start {
             thread: thread.number,
