@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The little of sched_ext that the scheduler uses, by the names of Linux 6.14 to 7.3; members that the kernel at hand does
+ * The little of sched_ext that the scheduler uses, by the names of Linux 6.12 to 7.3; members that the kernel at hand does
  * not have are refused when the scheduler is loaded.
  */
 #ifndef LAXITY_SCHED_EXT_H
@@ -31,12 +31,19 @@ struct bpf_iter_scx_dsq {
 #define DSQ_LOCAL (1ull << 63 | 2)
 #define DSQ_LOCAL_ON (1ull << 63 | 1ull << 62)
 
-void scx_bpf_dsq_insert(struct task_struct *task, u64 queue, u64 slice, u64 flags) SEC(".ksyms");
-void scx_bpf_dsq_insert_vtime(struct task_struct *task, u64 queue, u64 slice, u64 virtual_time, u64 flags) SEC(".ksyms");
+/* Where the kernel has it: its address is 0 elsewhere, and the verifier takes out what would call it. */
+#define WHERE_THERE __attribute__((weak)) SEC(".ksyms")
+
+void scx_bpf_dsq_insert(struct task_struct *task, u64 queue, u64 slice, u64 flags) WHERE_THERE;
+void scx_bpf_dsq_insert_vtime(struct task_struct *task, u64 queue, u64 slice, u64 virtual_time, u64 flags) WHERE_THERE;
+_Bool scx_bpf_dsq_move_to_local(u64 queue) WHERE_THERE;
+/* As Linux 6.12 calls these three; user space knows the pairs, too (kernel/functions.rs). */
+void scx_bpf_dispatch(struct task_struct *task, u64 queue, u64 slice, u64 flags) WHERE_THERE;
+void scx_bpf_dispatch_vtime(struct task_struct *task, u64 queue, u64 slice, u64 virtual_time, u64 flags) WHERE_THERE;
+_Bool scx_bpf_consume(u64 queue) WHERE_THERE;
 int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 queue, u64 flags) SEC(".ksyms");
 struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) SEC(".ksyms");
 void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) SEC(".ksyms");
-_Bool scx_bpf_dsq_move_to_local(u64 queue) SEC(".ksyms");
 s32 scx_bpf_dsq_nr_queued(u64 queue) SEC(".ksyms");
 s32 scx_bpf_create_dsq(u64 queue, s32 node) SEC(".ksyms");
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) SEC(".ksyms");
@@ -80,6 +87,30 @@ struct sched_ext_ops {
 	u32 timeout_ms;
 	char name[128];
 };
+
+/* Puts `task`, which Linux is about to queue or the scheduler has, into a queue of sched_ext. */
+LAXITY_INLINE void insert(struct task_struct *task, u64 queue, u64 slice, u64 flags)
+{
+	if (scx_bpf_dsq_insert)
+		scx_bpf_dsq_insert(task, queue, slice, flags);
+	else
+		scx_bpf_dispatch(task, queue, slice, flags);
+}
+
+/* The same, into one that is ordered by that time. */
+LAXITY_INLINE void insert_by_time(struct task_struct *task, u64 queue, u64 slice, u64 time, u64 flags)
+{
+	if (scx_bpf_dsq_insert_vtime)
+		scx_bpf_dsq_insert_vtime(task, queue, slice, time, flags);
+	else
+		scx_bpf_dispatch_vtime(task, queue, slice, time, flags);
+}
+
+/* Gives the CPU that asks which thread is next the first one of a queue; whether there is one. */
+LAXITY_INLINE int take_first(u64 queue)
+{
+	return scx_bpf_dsq_move_to_local ? scx_bpf_dsq_move_to_local(queue) : scx_bpf_consume(queue);
+}
 
 /* Ends the scheduler: Linux schedules all threads from then on, and the loader says why. */
 #define FAIL(reason, pid)                                                   \

@@ -109,7 +109,7 @@ SEC("struct_ops/laxity_enqueue") int laxity_enqueue(unsigned long long *context)
 	if (task->exit_state) {
 		forget(&note, cpu, number, job);
 		bpf_task_storage_delete(&numbers, task);
-		scx_bpf_dsq_insert(task, DSQ_LOCAL, SLICE_STRAY, context[1]);
+		insert(task, DSQ_LOCAL, SLICE_STRAY, context[1]);
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 		return 0;
 	}
@@ -184,7 +184,7 @@ LAXITY_INLINE void hear(struct laxity_note *note, s32 cpu, struct task_struct *t
 LAXITY_INLINE int give(s32 cpu, u64 now, struct task_struct *before, struct laxity_job *job, u64 owes)
 {
 	others_on(cpu)->go_first_in = period_of(cpu, now);
-	if (!scx_bpf_dsq_move_to_local(OTHERS)) {
+	if (!take_first(OTHERS)) {
 		if (!before || job || !(before->scx.flags & IS_QUEUED)) {
 			owe_nothing(cpu, now);
 			return 0;
@@ -255,7 +255,7 @@ LAXITY_INLINE u32 decide(s32 cpu, struct task_struct *before)
 		}
 	}
 	if (!is_throttled(cpu, now) && !(before && number == LAXITY_NONE && goes_on(cpu, before)))
-		scx_bpf_dsq_move_to_local(OTHERS);
+		take_first(OTHERS);
 	return number == LAXITY_NONE ? DECIDED_ELSE : DECIDED;
 }
 
@@ -433,30 +433,36 @@ SEC("struct_ops/laxity_exit") int laxity_exit_scheduler(unsigned long long *cont
 
 #include "requests.h"
 
-SEC(".struct_ops.link") struct sched_ext_ops laxity = {
-	.select_cpu = (void *)laxity_select,
-	.enqueue = (void *)laxity_enqueue,
-	.dequeue = (void *)laxity_dequeue,
-	.dispatch = (void *)laxity_dispatch,
-	.running = (void *)laxity_running,
-	.stopping = (void *)laxity_stopping,
-	.quiescent = (void *)laxity_quiescent,
-	.yield = (void *)laxity_yield,
-	.cpu_release = (void *)laxity_cpu_release,
-	.enable = (void *)laxity_enable,
-	.disable = (void *)laxity_disable,
-	.dump_cpu = (void *)laxity_dump_cpu,
-	.dump_task = (void *)laxity_dump_task,
-	.init = (void *)laxity_init_scheduler,
-	.exit = (void *)laxity_exit_scheduler,
-	/*
-	 * All threads come to laxity_enqueue. Linux puts those that are left out into the CPU's own queue, and while that is not
-	 * empty it asks for nothing: a linked job and a thread that cannot leave the CPU (it is in a BPF program, as the loader
-	 * at laxity_begin) would preempt each other for ever.
-	 */
-	.flags = OPS_KEEP_BUILTIN_IDLE | OPS_ENQUEUE_LAST | OPS_ENQUEUE_EXITING | OPS_ENQUEUE_MIGRATION_DISABLED,
-	.timeout_ms = 30000,
-	.name = "laxity",
-};
+/* What both kinds of kernels are told. */
+#define LAXITY_OPS(more)                                                                                \
+	{                                                                                               \
+		.select_cpu = (void *)laxity_select,                                                    \
+		.enqueue = (void *)laxity_enqueue,                                                      \
+		.dequeue = (void *)laxity_dequeue,                                                      \
+		.dispatch = (void *)laxity_dispatch,                                                    \
+		.running = (void *)laxity_running,                                                      \
+		.stopping = (void *)laxity_stopping,                                                    \
+		.quiescent = (void *)laxity_quiescent,                                                  \
+		.yield = (void *)laxity_yield,                                                          \
+		.cpu_release = (void *)laxity_cpu_release,                                              \
+		.enable = (void *)laxity_enable,                                                        \
+		.disable = (void *)laxity_disable,                                                      \
+		.dump_cpu = (void *)laxity_dump_cpu,                                                    \
+		.dump_task = (void *)laxity_dump_task,                                                  \
+		.init = (void *)laxity_init_scheduler,                                                  \
+		.exit = (void *)laxity_exit_scheduler,                                                  \
+		.flags = OPS_KEEP_BUILTIN_IDLE | OPS_ENQUEUE_LAST | OPS_ENQUEUE_EXITING | (more),       \
+		.timeout_ms = 30000,                                                                    \
+		.name = "laxity",                                                                       \
+	}
+
+/*
+ * All threads come to laxity_enqueue. Linux puts those that are left out into the CPU's own queue, and while that is not
+ * empty it asks for nothing: a linked job and a thread that cannot leave the CPU (it is in a BPF program, as the loader
+ * at laxity_begin) would preempt each other for ever.
+ */
+SEC(".struct_ops.link") struct sched_ext_ops laxity = LAXITY_OPS(OPS_ENQUEUE_MIGRATION_DISABLED);
+/* Of a kernel that has them come without being asked (Linux 6.12 and 6.13). */
+SEC(".struct_ops.link") struct sched_ext_ops laxity_older = LAXITY_OPS(0);
 
 char laxity_license[] SEC("license") = "GPL";

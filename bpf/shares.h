@@ -123,7 +123,7 @@ LAXITY_INLINE u64 place_in_queue(struct task_struct *task)
 
 LAXITY_INLINE void queue_other(struct task_struct *task, u64 slice, u64 flags)
 {
-	scx_bpf_dsq_insert_vtime(task, OTHERS, slice, place_in_queue(task), flags);
+	insert_by_time(task, OTHERS, slice, place_in_queue(task), flags);
 }
 
 /*

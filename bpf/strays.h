@@ -71,13 +71,13 @@ LAXITY_INLINE void send(s32 cpu, struct task_struct *task, struct laxity_job *jo
 
 	if (task->migration_disabled && at != cpu) {
 		job->strays = 1;
-		scx_bpf_dsq_insert(task, DSQ_LOCAL_ON | at, SLICE_STRAY, 0);
+		insert(task, DSQ_LOCAL_ON | at, SLICE_STRAY, 0);
 		scx_bpf_kick_cpu(at, KICK_PREEMPT);
 	} else if (!bpf_cpumask_test_cpu(cpu, task->cpus_ptr)) {
 		job->strays = 1;
 		queue_other(task, SLICE_STRAY, 0);
 	} else {
-		scx_bpf_dsq_insert(task, DSQ_LOCAL, SLICE_ENDLESS, 0);
+		insert(task, DSQ_LOCAL, SLICE_ENDLESS, 0);
 	}
 }
 

@@ -2,7 +2,7 @@
 
     kernel_lab.py install     installs, as root, what the lab needs; without the rights it prints what is missing
     kernel_lab.py kernel      fetches a kernel, and prints where it is
-    kernel_lab.py kernels     prints the versions that can be fetched, oldest first
+    kernel_lab.py kernels     prints the versions that can be fetched or were built, oldest first
     kernel_lab.py run [--smp N] [--timeout S] [--out DIR] SCRIPT [PROGRAM...]
                               boots, has busybox's shell run SCRIPT, and ends with its exit code
 
@@ -136,9 +136,10 @@ def kernel_modules(names: list[str]) -> list[Path]:
 
 
 def versions() -> list[str]:
-    """The versions of kernels that can be fetched, such as 6.18, oldest first."""
+    """The versions of kernels that can be fetched or were built here, such as 6.18, oldest first."""
     HOME.mkdir(parents=True, exist_ok=True)
-    found = set()
+    built = (re.search(r"-(\d+)\.(\d+)[^/]*\+built$", str(kernel.parent)) for kernel in HOME.glob("kernel/*/vmlinuz"))
+    found = {tuple(map(int, match.groups())) for match in built if match}
     with tempfile.TemporaryDirectory(dir=HOME) as folder:
         for suite in SUITES:
             with contextlib.suppress(MissingError):

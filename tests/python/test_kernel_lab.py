@@ -163,12 +163,15 @@ def test_a_kernel_is_known_by_the_functions_that_it_describes(programs, tmp_path
         void scx_bpf_kick_cpu(int cpu, long flags) {}
         int scx_bpf_create_dsq(long queue, int node, const void *aux) { return 0; }
         int scx_bpf_task_cpu(const void *task, int other) { return 0; }
+        /* As Linux 6.12 calls it. */
+        void scx_bpf_dispatch(void *task, long queue, long slice, long flags) {}
         """,
     )
-    assert found["fitting"] == ["scx_bpf_kick_cpu"]
+    assert sorted(found["fitting"]) == ["scx_bpf_dispatch", "scx_bpf_kick_cpu"]
     assert found["unhidden"] == ["scx_bpf_create_dsq"]
     assert found["different"] == ["scx_bpf_task_cpu"]
-    assert {"scx_bpf_dsq_insert", "scx_bpf_dsq_move_to_local"} < set(found["missing"])
+    assert {"scx_bpf_dsq_insert_vtime", "scx_bpf_dsq_move_to_local"} < set(found["missing"])
+    assert not {"scx_bpf_dsq_insert", "scx_bpf_consume"} & set(found["missing"])
 
 
 # --- the lab itself ------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ use libbpf_rs::{
     RingBufferBuilder, set_print,
 };
 
+use super::functions::{KERNEL_TYPES, keeps_threads};
 use crate::intervals::Interval;
 use crate::layout::{Fields, JobCounters, PAGE, ShareCounters};
 use crate::notes::Note;
@@ -45,6 +46,9 @@ pub enum LoadError {
         /// Here.
         expected: usize,
     },
+    /// The kernel's description of its types.
+    #[error("the kernel does not say what it has: {0}; `laxity sched doctor` says what a kernel needs")]
+    Types(String),
     /// The kernel.
     #[error("the kernel does not take the scheduler ({doing}): {error:#}{said}")]
     Kernel {
@@ -167,6 +171,7 @@ impl Kernel {
     /// # Errors
     /// [`LoadError`]; Linux schedules as before.
     pub fn load(path: &Path, plan: &Plan<'_>) -> Result<Kernel, LoadError> {
+        let keeps_threads = keeps_threads(Path::new(KERNEL_TYPES)).map_err(LoadError::Types)?;
         set_print(Some((PrintLevel::Info, hear)));
         let opened = ObjectBuilder::default().open_file(path);
         let mut open = opened.map_err(|error| LoadError::Open { path: path.to_owned(), error, said: said() })?;
@@ -191,10 +196,14 @@ impl Kernel {
         for mut program in open.progs_mut().filter(|program| program.name() == SETUP_QUANTA) {
             program.set_autoload(is_driven);
         }
+        let (name, other) = if keeps_threads { ("laxity", "laxity_older") } else { ("laxity_older", "laxity") };
+        for mut map in open.maps_mut().filter(|map| map.name() == other) {
+            map.set_autocreate(false).map_err(refused("leaving out what is of other kernels"))?;
+        }
         let object = open.load().map_err(refused("loading it"))?;
         let mut kernel = Kernel { link: None, written: None, object };
         kernel.set_up(plan)?;
-        let mut scheduler = kernel.map_mut("laxity")?;
+        let mut scheduler = kernel.map_mut(name)?;
         let link = scheduler.attach_struct_ops().map_err(refused("attaching it"))?;
         kernel.link = Some(link);
         Ok(kernel)

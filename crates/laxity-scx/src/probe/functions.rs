@@ -31,7 +31,7 @@ impl Functions {
         }
         if !missing.is_empty() {
             let found = format!("this kernel has no {}", missing.join(", no "));
-            return check(name, false, found, "boot Linux 6.14 or newer, or get a Laxity that knows this kernel");
+            return check(name, false, found, "boot Linux 6.12 or newer, or get a Laxity that knows this kernel");
         }
         if !different.is_empty() {
             let found = format!("{} of this kernel take other arguments", different.join(", "));
