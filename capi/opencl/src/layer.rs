@@ -231,8 +231,8 @@ impl Issued {
 }
 
 impl Queue {
-    /// Before a thread of the program waits in the driver for operations up to `until`, or for `only` that one. What this
-    /// answers is kept until the driver answers.
+    /// Before a thread of the program waits in the driver for operations up to `until`, or for `only` that one. The
+    /// answer is kept until the driver answers.
     pub fn before_wait(&self, until: OperationId, only: bool) -> Option<InDriver<'_, ClOperation>> {
         if self.bears_gates && Layer::get().process.settings.wait == Wait::Driver {
             return Some(self.stream.wait_in_driver());
