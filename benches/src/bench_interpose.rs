@@ -61,8 +61,8 @@ fn measure_cuda(arguments: &Arguments, place: &Path) -> Result<String, Failure> 
     let kernels = compile("kernels.so", soft.join("tests/c/kernels.c"), &["-shared", "-fPIC"])?;
     let program = compile("cuda_calls", here.join("interpose/cuda_calls.c"), &[])?;
     let mut costs: [Vec<Vec<f64>>; 2] = Default::default();
-    for _ in 0..arguments.turns {
-        for with in [false, true] {
+    for turn in 0..arguments.turns {
+        for with in sides(turn) {
             let mut command = Command::new(&program);
             command.env("LD_LIBRARY_PATH", &library).env("LAXITY_SOFTCUDA_KERNELS", &kernels);
             command.env("LAXITY_SOFTCUDA_NAME", &name);
@@ -76,6 +76,12 @@ fn measure_cuda(arguments: &Arguments, place: &Path) -> Result<String, Failure> 
     let rows = ["CUDA call, ns", "kernel and wait, us", "its launch, us", "each of 100 kernels, us"];
     let added: Vec<f64> = rows.iter().enumerate().map(|(row, what)| compare(what, &costs, row)).collect();
     Ok(format!("cuda_call_ns={:.1} cuda_kernel_us={:.2}", added[0], added[1]))
+}
+
+/// Whether a turn is with the layer, in the order of its two sides. The second one finds the machine as the first one left it:
+/// either is the first one as often.
+fn sides(turn: usize) -> [bool; 2] {
+    if turn.is_multiple_of(2) { [false, true] } else { [true, false] }
 }
 
 /// Prints a row of both sides, `costs` without the layer and with it. Answers with what the layer adds.
@@ -103,8 +109,8 @@ fn measure(arguments: &Arguments, layer: &Path, place: &Path, cuda: &str) -> Res
     let mut costs: [Vec<Vec<f64>>; 2] = Default::default();
     let mut frames: [Vec<f64>; 2] = Default::default();
     let mut digests = Vec::new();
-    for _ in 0..arguments.turns {
-        for with in [false, true] {
+    for turn in 0..arguments.turns {
+        for with in sides(turn) {
             let mut command = Command::new(&calls);
             side(&mut command, with);
             costs[usize::from(with)]

@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
+use laxity_interpose::Label;
 use laxity_interpose::settings::Wait;
-use laxity_interpose::{Label, LiveStream};
 use laxity_policy::program::{OperationId, Order, Work};
 
 use crate::layer::{self, Layer, Queue};
@@ -121,9 +121,9 @@ pub unsafe fn enqueue(
     // What is not flushed may never run, and would keep its engine.
     flush(queue);
     ticket.attach(operation.clone());
-    operation.watch(stream, id, arbitrated.opens_in_callbacks);
+    operation.watch(stream, id, arbitrated.bears_gates);
     // The operation has a reference of its own.
-    let status = if blocking { wait_for(stream, id, arbitrated.order, event) } else { CL_SUCCESS };
+    let status = if blocking { wait_for(&arbitrated, id, event) } else { CL_SUCCESS };
     drop(operation);
     status
 }
@@ -135,7 +135,7 @@ pub unsafe fn enqueue(
 unsafe fn open_dependencies(layer: &Layer, queue: &Queue, events: &Events) -> Vec<cl_event> {
     let is_before = |event: cl_event| {
         queue.order == Order::InOrder
-            && layer.operation(event).is_some_and(|(stream, ..)| stream.is_same(&queue.stream))
+            && layer.operation(event).is_some_and(|known| known.queue.stream.is_same(&queue.stream))
     };
     // SAFETY: the caller's promise.
     let list = unsafe { events.list() };
@@ -159,13 +159,14 @@ pub fn flush(queue: cl_command_queue) {
     }
 }
 
-/// Waits until operation `id`, whose event is `event`, is complete: in the layer until it may run, then in the driver.
-fn wait_for(stream: &LiveStream<ClOperation>, id: OperationId, order: Order, event: cl_event) -> cl_int {
-    let only = order == Order::OutOfOrder;
-    stream.wait_until_open(id, only);
+/// Waits until operation `id`, whose event is `event`, is complete.
+fn wait_for(queue: &Queue, id: OperationId, event: cl_event) -> cl_int {
+    let only = queue.order == Order::OutOfOrder;
+    let waiting = queue.before_wait(id, only);
     let Some(wait) = Layer::target().clWaitForEvents else { return CL_SUCCESS };
     // SAFETY: the caller has a reference.
     let status = unsafe { wait(1, &event) };
-    stream.settle(id, only);
+    drop(waiting);
+    queue.stream.settle(id, only);
     status
 }

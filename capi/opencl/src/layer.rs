@@ -5,8 +5,8 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use laxity_interpose::settings::Settings;
-use laxity_interpose::{LiveStream, Process};
+use laxity_interpose::settings::{Settings, Wait};
+use laxity_interpose::{InDriver, LiveStream, Process};
 use laxity_policy::program::{EngineUse, OperationId, Order, Policy};
 
 use crate::operation::ClOperation;
@@ -27,8 +27,14 @@ pub struct Layer {
     events: Mutex<BTreeMap<usize, Issued>>,
 }
 
-/// An operation: its stream, its number there, and the stream's order.
-pub type Issued = (LiveStream<ClOperation>, OperationId, Order);
+/// An operation.
+#[derive(Clone)]
+pub struct Issued {
+    /// Its queue.
+    pub queue: Queue,
+    /// Its number there.
+    pub id: OperationId,
+}
 
 const ON: u8 = 1;
 
@@ -59,8 +65,8 @@ pub struct Queue {
     pub order: Order,
     /// Its context, for gates.
     pub context: cl_context,
-    /// Whether the driver was seen to open gates in its callbacks.
-    pub opens_in_callbacks: bool,
+    /// Whether the driver was seen to open gates in its callbacks, and to suspend a thread that waits behind one.
+    pub bears_gates: bool,
 }
 
 // SAFETY: as `ClOperation`.
@@ -181,7 +187,7 @@ impl Layer {
 
     /// `event` stands for an operation.
     pub fn know(&self, event: cl_event, queue: &Queue, id: OperationId) {
-        self.events().insert(event as usize, (queue.stream.clone(), id, queue.order));
+        self.events().insert(event as usize, Issued { queue: queue.clone(), id });
     }
 
     /// The operation that `event` stands for, unless it is over.
@@ -212,16 +218,37 @@ impl Layer {
         let copy_engines = self.process.arbitration()?.config().copy_engines;
         let policy = Policy { engines: engines(settings, device as cl_device_id, copy_engines), ..settings.policy };
         let stream = LiveStream::new(&self.process, policy, order, settings.gpu);
-        let opens_in_callbacks = opens_in_callbacks(device as cl_device_id);
-        Some(Some(Queue { stream, order, context: context as cl_context, opens_in_callbacks }))
+        let bears_gates = bears_gates(device as cl_device_id);
+        Some(Some(Queue { stream, order, context: context as cl_context, bears_gates }))
     }
 }
 
-/// Platforms whose drivers have user events set in callbacks, as OpenCL allows it, and were seen to bear it.
-const OPEN_IN_CALLBACKS: &[&[u8]] = &[b"Portable Computing Language"];
+impl Issued {
+    /// Whether what was issued before it may be complete later.
+    pub fn is_alone(&self) -> bool {
+        self.queue.order == Order::OutOfOrder
+    }
+}
 
-/// Whether the driver of a device is such a one. With others, the stream's own thread opens the gate after a callback.
-fn opens_in_callbacks(device: cl_device_id) -> bool {
+impl Queue {
+    /// Before a thread of the program waits in the driver for operations up to `until`, or for `only` that one. The
+    /// answer is kept until the driver answers.
+    pub fn before_wait(&self, until: OperationId, only: bool) -> Option<InDriver<'_, ClOperation>> {
+        if self.bears_gates && Layer::get().process.settings.wait == Wait::Driver {
+            return Some(self.stream.wait_in_driver());
+        }
+        self.stream.wait_until_open(until, only);
+        None
+    }
+}
+
+/// Platforms whose drivers have user events set in callbacks, as OpenCL allows it, and were seen to bear it. Nor does a thread
+/// that waits in them behind a user event spin, as in others.
+const BEAR_GATES: &[&[u8]] = &[b"Portable Computing Language"];
+
+/// Whether the driver of a device is such a one. With others, the stream's own thread opens the gate after a callback, and
+/// threads wait in the layer until what they wait for may run.
+fn bears_gates(device: cl_device_id) -> bool {
     let platform: Option<usize> = device_info(device, CL_DEVICE_PLATFORM);
     let (Some(platform), Some(get)) = (platform, Layer::target().clGetPlatformInfo) else { return false };
     let (mut name, mut length) = ([0_u8; 64], 0);
@@ -229,7 +256,7 @@ fn opens_in_callbacks(device: cl_device_id) -> bool {
     let status =
         unsafe { get(platform as cl_platform_id, CL_PLATFORM_NAME, name.len(), name.as_mut_ptr().cast(), &mut length) };
     let name = name.get(..length.saturating_sub(1)).filter(|_| status == CL_SUCCESS);
-    name.is_some_and(|name| OPEN_IN_CALLBACKS.contains(&name))
+    name.is_some_and(|name| BEAR_GATES.contains(&name))
 }
 
 /// What the settings say, or else: one engine where memory is the host's, separate ones elsewhere.

@@ -75,9 +75,6 @@ fn run<O: Operation>(inner: &Inner<O>) {
         }
         if !state.to_open.is_empty() {
             let gates = std::mem::take(&mut state.to_open);
-            if state.waiters > 0 {
-                inner.news.notify_all();
-            }
             drop(state);
             gates.iter().for_each(|operation| operation.open());
             drop(gates);

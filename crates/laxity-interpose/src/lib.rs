@@ -25,7 +25,9 @@ pub mod settings;
 mod state;
 mod stream;
 pub mod trace;
+mod waits;
 
 pub use operation::{Label, Operation};
 pub use process::{Announced, Process, Report, ReportState};
 pub use stream::{LiveStream, Ticket};
+pub use waits::InDriver;

@@ -28,8 +28,8 @@ pub(crate) struct State<O> {
     /// For any thread that may call the driver: to be dropped.
     garbage: Vec<Arc<O>>,
     pub home: Home,
-    /// Threads that wait for news of operations.
-    pub waiters: u32,
+    /// What threads of the program wait for, one each.
+    awaited: Vec<Awaited>,
     pub lines: Option<Vec<Line>>,
     /// Operations that run without their engine, to be told to the user by the home thread.
     pub late: Vec<(String, Why)>,
@@ -60,6 +60,31 @@ pub(crate) enum Why {
     Late,
     /// It waited too long for something that its program may have to do first.
     Forced,
+}
+
+/// What a thread of the program waits for. It wakes when that is so, and for nothing else: a thread that waits for the last of
+/// many operations is not woken by each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Awaited {
+    /// The operation is held back no more.
+    Open(OperationId),
+    /// None up to it is.
+    OpenUntil(OperationId),
+    /// It is over.
+    Retired(OperationId),
+    /// All up to it are.
+    RetiredUntil(OperationId),
+    /// It is held back no more; or whether its stream waits for the program is not as it was, from which a time is counted.
+    Turn { id: OperationId, waits_for_program: bool },
+}
+
+/// Which threads what happened concerns, to be woken when the state is unlocked: a thread that wakes before waits at once
+/// for the lock.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "the threads are to be woken"]
+pub(crate) struct Wakes {
+    pub home: bool,
+    pub awaited: bool,
 }
 
 /// What the machine wants to hold.
@@ -94,7 +119,7 @@ impl<O: Operation> State<O> {
             to_open: Vec::new(),
             garbage: Vec::new(),
             home: Home::NotStarted,
-            waiters: 0,
+            awaited: Vec::new(),
             lines: is_logging.then(Vec::new),
             late: Vec::new(),
             actions: Vec::new(),
@@ -151,6 +176,41 @@ impl<O: Operation> State<O> {
         entry.opens.then_some(operation)
     }
 
+    /// Whether it is so. Where the stream has no thread any more, nothing changes, and no thread waits.
+    pub fn is_so(&self, awaited: Awaited) -> bool {
+        let machine = &self.machine;
+        self.home == Home::Ended
+            || match awaited {
+                Awaited::Open(id) => machine.is_open(id),
+                Awaited::OpenUntil(id) => machine.are_open_until(id),
+                Awaited::Retired(id) => machine.is_retired(id),
+                Awaited::RetiredUntil(id) => machine.pending().next().is_none_or(|first| first > id),
+                Awaited::Turn { id, waits_for_program } => {
+                    machine.is_open(id) || machine.waits_for_program() != waits_for_program
+                }
+            }
+    }
+
+    /// A thread begins to wait.
+    pub fn begin_wait(&mut self, awaited: Awaited) {
+        self.awaited.push(awaited);
+    }
+
+    /// A thread that waited for it woke.
+    pub fn end_wait(&mut self, awaited: Awaited) {
+        // Those that wait for the same are alike.
+        let at = self.awaited.iter().position(|other| *other == awaited).expect("it waited");
+        self.awaited.swap_remove(at);
+    }
+
+    /// Which threads are to be woken now.
+    pub fn wakes(&self) -> Wakes {
+        Wakes {
+            home: self.needs_home() || self.home == Home::Ending,
+            awaited: self.awaited.iter().any(|&awaited| self.is_so(awaited)),
+        }
+    }
+
     /// Whether the home thread has something to do.
     pub fn needs_home(&self) -> bool {
         self.acquire.is_some() || !self.to_open.is_empty() || !self.late.is_empty()
@@ -168,6 +228,12 @@ impl<O: Operation> State<O> {
             Some((entry.id, operation, self.machine.is_open(entry.id)))
         };
         self.entries.iter().filter_map(attached).collect()
+    }
+
+    /// Operations that the driver has and that are held back.
+    pub fn held_back(&self) -> Vec<Arc<O>> {
+        let held_back = self.entries.iter().filter(|entry| !self.machine.is_open(entry.id));
+        held_back.filter_map(|entry| entry.operation.clone()).collect()
     }
 
     pub fn is_idle(&self) -> bool {

@@ -1,8 +1,8 @@
 //! One stream of a program, live: any thread issues operations to it, any thread says what is complete.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use laxity_gpu::{Arbitration, MobileClient};
 use laxity_policy::program::{Admission, Event, OperationId, Order, Passage, Policy, Stream, Work};
@@ -13,8 +13,8 @@ use crate::issue_lock::{IssueLock, Issuing};
 use crate::log::Line;
 use crate::operation::{Label, Operation};
 use crate::process::{Announced, Leave, Process};
-use crate::settings::{Calls, Wait};
-use crate::state::{Acquire, Home, State};
+use crate::settings::Calls;
+use crate::state::{Acquire, Home, State, Wakes};
 
 /// A stream. Copies are the same stream.
 pub struct LiveStream<O> {
@@ -33,6 +33,9 @@ pub(crate) struct Inner<O> {
     pub work: Condvar,
     /// Wakes threads that wait for operations to be open or retired.
     pub news: Condvar,
+    /// Threads of the program that wait in the driver, some perhaps for operations that are held back. Changed up with the state
+    /// locked.
+    pub in_driver: AtomicU32,
 }
 
 /// An operation that the driver is about to get: then [`Ticket::attach`], or [`Ticket::cancel`] if it refused. Until then
@@ -75,6 +78,7 @@ impl<O: Operation> LiveStream<O> {
             state: Mutex::new(state),
             work: Condvar::new(),
             news: Condvar::new(),
+            in_driver: AtomicU32::new(0),
         });
         let weak: std::sync::Weak<dyn Leave> = Arc::downgrade(&inner) as _;
         process.add(weak);
@@ -182,62 +186,6 @@ impl<O: Operation> LiveStream<O> {
     /// The operation that was issued last, unless all are retired.
     pub fn last(&self) -> Option<OperationId> {
         self.inner.lock().machine.last()
-    }
-
-    /// Before a thread of the program waits in the driver for operations up to `until`: waits until none of them is held
-    /// back, or, where threads are to be suspended, until they are over. In an out-of-order stream `only` that one
-    /// counts.
-    pub fn wait_until_open(&self, until: OperationId, only: bool) {
-        let process = &self.inner.process;
-        process.rest();
-        let mut state = self.inner.lock();
-        state.handle(&process.settings, Event::Waits);
-        self.inner.tell(&mut state);
-        let is_over = |state: &State<O>| match (process.settings.wait, only) {
-            (Wait::Driver, true) => state.machine.is_open(until),
-            (Wait::Driver, false) => state.machine.are_open_until(until),
-            (Wait::Suspend, true) => state.machine.is_retired(until),
-            (Wait::Suspend, false) => state.machine.pending().next().is_none_or(|first| first > until),
-        };
-        while !is_over(&state) && !process.is_exiting() && state.home != Home::Ended {
-            state.waiters += 1;
-            state = self.inner.news.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.waiters -= 1;
-        }
-        if process.is_exiting() {
-            // A destructor waits, perhaps. No gate is opened by a grant any more, and the driver would wait for ever.
-            let held_back: Vec<_> = state.attached().into_iter().filter(|(_, _, is_open)| !is_open).collect();
-            drop(state);
-            held_back.iter().for_each(|(_, operation, _)| operation.open());
-        }
-    }
-
-    /// Before a thread of the program gives its own operation to the driver: waits until that may run. It is the gate
-    /// itself. While the operation waits for something that perhaps this very thread is to do, it waits for `hold_limit` at
-    /// most; then the operation runs without its engine.
-    pub fn wait_for_turn(&self, id: OperationId) {
-        let process = &self.inner.process;
-        let limit = Duration::from_nanos(process.settings.policy.hold_limit.0);
-        let mut state = self.inner.lock();
-        let mut since = None;
-        while !state.machine.is_open(id) && !process.is_exiting() && state.home != Home::Ended {
-            let waited = match state.machine.waits_for_program() {
-                true => since.get_or_insert_with(std::time::Instant::now).elapsed(),
-                false => {
-                    since = None;
-                    Duration::ZERO
-                }
-            };
-            let Some(left) = limit.checked_sub(waited).filter(|left| !left.is_zero()) else {
-                state.handle(&process.settings, Event::Forced(id));
-                self.inner.work.notify_one();
-                return;
-            };
-            state.waiters += 1;
-            let wait = self.inner.news.wait_timeout(state, left);
-            state = wait.unwrap_or_else(PoisonError::into_inner).0;
-            state.waiters -= 1;
-        }
     }
 
     /// After the driver said that operations up to `until` are complete: what they held goes to others now, whether or
@@ -388,9 +336,10 @@ impl<O: Operation> Inner<O> {
     fn go_on(&self, mut state: MutexGuard<'_, State<O>>) {
         self.take_free(&mut state);
         let gates = std::mem::take(&mut state.to_open);
-        self.tell(&mut state);
+        let wakes = state.wakes();
         let leftovers = state.leftovers();
         drop(state);
+        self.wake(wakes);
         gates.iter().for_each(|operation| operation.open());
         drop(leftovers);
     }
@@ -398,10 +347,15 @@ impl<O: Operation> Inner<O> {
     /// Wakes the threads that what just happened concerns.
     pub fn tell(&self, state: &mut State<O>) {
         self.take_free(state);
-        if state.needs_home() || state.home == Home::Ending {
+        self.wake(state.wakes());
+    }
+
+    /// Wakes them.
+    fn wake(&self, wakes: Wakes) {
+        if wakes.home {
             self.work.notify_one();
         }
-        if state.waiters > 0 {
+        if wakes.awaited {
             self.news.notify_all();
         }
     }
@@ -415,6 +369,11 @@ impl<O: Operation> Leave for Inner<O> {
     fn exit(&self) {
         let mut state = self.lock();
         state.handle(&self.process.settings, Event::Exits);
+        if self.in_driver.load(Ordering::Relaxed) > 0 {
+            // What these threads wait for is opened by no grant any more, and a destructor may wait for them.
+            let held_back = state.held_back();
+            state.to_open.extend(held_back);
+        }
         self.work.notify_one();
         self.news.notify_all();
     }
@@ -450,9 +409,7 @@ impl<O: Operation> Leave for Inner<O> {
         }
         self.work.notify_one();
         while state.home == Home::Ending {
-            state.waiters += 1;
             state = self.news.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.waiters -= 1;
         }
     }
 }

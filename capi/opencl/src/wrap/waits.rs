@@ -1,6 +1,4 @@
-//! Calls that wait: in the layer while something is held back, then in the driver.
-
-use laxity_policy::program::Order;
+//! Calls that wait: in the layer while something is held back, if the driver is one that needs it, then in the driver.
 
 use super::{below, list};
 use crate::layer::Layer;
@@ -16,11 +14,10 @@ unsafe extern "C" fn clFinish(queue: cl_command_queue) -> cl_int {
         return unsafe { below(queue) };
     };
     let last = known.stream.last();
-    if let Some(last) = last {
-        known.stream.wait_until_open(last, false);
-    }
+    let waiting = last.and_then(|last| known.before_wait(last, false));
     // SAFETY: the program's call.
     let status = unsafe { below(queue) };
+    drop(waiting);
     match last {
         Some(last) if status == CL_SUCCESS => known.stream.settle(last, false),
         _ => known.stream.synchronized(),
@@ -38,15 +35,12 @@ unsafe extern "C" fn clWaitForEvents(count: cl_uint, list: *const cl_event) -> c
         }
         _ => Vec::new(),
     };
-    for (stream, id, order) in &ours {
-        stream.wait_until_open(*id, *order == Order::OutOfOrder);
-    }
+    let waiting: Vec<_> = ours.iter().map(|ours| ours.queue.before_wait(ours.id, ours.is_alone())).collect();
     // SAFETY: the program's call.
     let status = unsafe { below(count, list) };
+    drop(waiting);
     if status == CL_SUCCESS {
-        for (stream, id, order) in &ours {
-            stream.settle(*id, *order == Order::OutOfOrder);
-        }
+        ours.iter().for_each(|ours| ours.queue.stream.settle(ours.id, ours.is_alone()));
     }
     status
 }

@@ -174,8 +174,11 @@ impl Stream {
         (held.operations, held.length) = (0, Some(Nanos::ZERO));
         self.hold = Hold::Held(held);
         for at in 0..self.pending.len() {
-            if self.pending[at].state == State::Held {
-                self.count(self.pending[at].work);
+            match (self.pending[at].state, self.order) {
+                (State::Held, _) => self.count(self.pending[at].work),
+                // None behind it may run, and there may be thousands.
+                (State::Gated { .. }, Order::InOrder) => break,
+                _ => {}
             }
         }
     }
