@@ -10,6 +10,7 @@ use laxity_scx::protocol::Status;
 use laxity_scx::trace::QUANTUM;
 use laxity_scx::{ClientError, Lock, Membership, Task, TaskRequest};
 
+use crate::kernel_locks::KernelLocks;
 use crate::placement::Placement;
 use crate::stop::StopSignal;
 
@@ -91,8 +92,10 @@ fn groups(clusters: &[Vec<usize>]) -> String {
 #[derive(Debug)]
 pub(crate) struct InKernel {
     membership: Membership,
-    /// The resources.
+    /// The resources, where one thread after the other may have them.
     locks: Vec<Lock>,
+    /// All locks, if GPUs are locked.
+    arbitrated: Option<KernelLocks>,
     turns: Turns,
     /// The nodes of graphs that are tasks already, by their numbers among the tasks of the run.
     places: Vec<OnceLock<Place>>,
@@ -149,16 +152,16 @@ impl Turns {
 const LOOK: Duration = Duration::from_millis(20);
 
 impl InKernel {
-    /// For a run with that many resources and tasks.
+    /// For a run with that many resources and tasks, and with locks of GPUs if there are any.
     ///
     /// # Errors
     /// If the scheduler is not there any more.
-    pub fn join(resources: usize, tasks: usize) -> Result<InKernel, String> {
+    pub fn join(resources: usize, tasks: usize, arbitrated: Option<KernelLocks>) -> Result<InKernel, String> {
         let membership = Membership::join().map_err(|error| error.to_string())?;
         membership.prepare().map_err(|error| error.to_string())?;
         let locks = (0..resources).map(|_| Lock::new()).collect();
         let places = (0..tasks).map(|_| OnceLock::new()).collect();
-        Ok(InKernel { membership, locks, turns: Turns::default(), places, by_linux: AtomicU64::new(0) })
+        Ok(InKernel { membership, locks, arbitrated, turns: Turns::default(), places, by_linux: AtomicU64::new(0) })
     }
 
     /// The calling thread becomes task `number` of the run. Tasks begin in the order of their numbers, as ties go to the one that
@@ -192,6 +195,11 @@ impl InKernel {
     /// A resource.
     pub fn lock(&self, index: usize) -> &Lock {
         &self.locks[index]
+    }
+
+    /// All locks, where GPUs are locked.
+    pub fn arbitrated(&self) -> Option<&KernelLocks> {
+        self.arbitrated.as_ref()
     }
 
     /// Linux schedules a job, because the scheduler has ended.

@@ -33,4 +33,4 @@ pub use lock::{Guard, Lock};
 pub use probe::{Check, Functions, Report, probe};
 pub use protocol::{InterruptRequest, Releases, TaskRequest};
 pub use settings::{Placement, Settings, SettingsError, Share};
-pub use task::{Expectation, InterruptThread, Job, SECTION_MAX, Task, Teller};
+pub use task::{Expectation, InterruptThread, Job, SECTION_MAX, Task, Teller, Waits};

@@ -57,14 +57,14 @@ impl Jobs {
     pub(super) fn with_token(&mut self, at: usize, request: TokenRequest, holding: Holding<'_>) -> Result<usize, Cut> {
         let Op::Lock { lock, .. } = self.plan.ops[at] else { unreachable!("it is about a token") };
         let TokenRequest { gpu, length, .. } = request;
-        if self.scheduled.is_some() {
-            let replica = self.lock_scheduled(LockRequest { lock, length, only: gpu })?;
+        if self.has_arbiter() {
+            let replica = self.lock_arbitrated(LockRequest { lock, length, only: gpu })?;
             self.sections += 1;
-            self.hold(Held::Scheduled(replica));
-            let outcome = self.steps(at + 1, Holding { token: Some(Held::Scheduled(replica)), ..holding });
+            self.hold(Held::Ours(replica));
+            let outcome = self.steps(at + 1, Holding { token: Some(Held::Ours(replica)), ..holding });
             self.sections -= 1;
             // A job that is cut, at no step, is not complete.
-            self.unlock_scheduled_at(*outcome.as_ref().unwrap_or(&0), lock, replica)?;
+            self.unlock_arbitrated_at(*outcome.as_ref().unwrap_or(&0), lock, replica)?;
             return outcome;
         }
         let client = holding.client.expect("a thread that locks GPUs is registered");
@@ -89,10 +89,10 @@ impl Jobs {
         let lock = gpus.engine_lock(gpu, engine);
         let token = match token {
             Held::Arbitrated(token) => token,
-            Held::Scheduled(_) => {
-                let replica = self.lock_scheduled(LockRequest::of(lock))?;
+            Held::Ours(_) => {
+                let replica = self.lock_arbitrated(LockRequest::of(lock))?;
                 let outcome = self.steps(at + 1, holding);
-                self.unlock_scheduled(lock, replica)?;
+                self.unlock_arbitrated(lock, replica)?;
                 return outcome;
             }
         };
@@ -199,7 +199,7 @@ impl Gpus {
         let (_, gpus) = self.pool.as_ref().expect("a token is one of a pool");
         match token {
             Held::Arbitrated(token) => gpus[usize::from(token.gpu())],
-            Held::Scheduled(replica) => gpus[replica.index() % gpus.len()],
+            Held::Ours(replica) => gpus[replica.index() % gpus.len()],
         }
     }
 

@@ -13,11 +13,11 @@ use super::TaskPlan;
 pub(crate) struct Pool {
     pub lock: LockId,
     pub gpus: Vec<GpuId>,
-    /// How `laxity-gpu` grants it; `None`: Laxity's scheduler does.
+    /// How `laxity-gpu` grants it; `None`: the locks of Laxity's scheduler, or those beside its scheduler in the kernel, do.
     pub arbitration: Option<Arbitration>,
 }
 
-/// The pools of GPUs of `header`, whose locks are configured by `locks`; `is_ours`: Laxity's scheduler grants them.
+/// The pools of GPUs of `header`, whose locks are configured by `locks`; `is_ours`: `laxity-gpu` does not grant them.
 ///
 /// # Errors
 /// What `laxity-gpu` refuses.
