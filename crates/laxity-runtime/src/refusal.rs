@@ -152,12 +152,15 @@ fn gpus_in_kernel(workload: &Workload, tasks: &[Task], reasons: &mut Vec<String>
             task.name
         ));
     }
-    if matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. }) {
-        reasons.push(
-            "handling klmirqd: threads of this process that handle interrupts of soft GPUs are no interrupt threads of the scheduler in \
-             the kernel yet; write another `handling`, by which they are above all tasks, or take another --scheduler"
-                .to_owned(),
-        );
+    let arbitration = workload.gpu_management.arbitration;
+    if matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. })
+        && matches!(arbitration, GpuArbitration::Driver | GpuArbitration::DriverSpinning)
+    {
+        reasons.push(format!(
+            "handling klmirqd and arbitration {}: several jobs may use a GPU at a time, and in the kernel a wake-up of its thread does not say \
+             for which of them it is; write arbitration = \"k_fmlp\" or \"gpusync\", another `handling`, or take another --scheduler",
+            if arbitration == GpuArbitration::Driver { "driver" } else { "driver_spinning" }
+        ));
     }
 }
 

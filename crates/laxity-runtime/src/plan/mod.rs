@@ -280,6 +280,9 @@ impl LivePlan {
         let first_device = models.len() + workload.platform.gpus.len();
         let schedule = Schedule { linux, is_linked, placement: &placement, seed, end };
         let devices = LiveDevice::all(workload, compiled, first_device, &schedule);
+        if is_in_kernel && is_klmirqd {
+            pools::refuse_apart(&pools, &header, &tasks, workload)?;
+        }
         let graphs = edges::graphs(workload, compiled)?;
         edges::set_messages(&mut tasks, &graphs);
         Ok(LivePlan {
@@ -414,7 +417,9 @@ fn without_modelled_interrupts(workload: &Workload) -> Workload {
 /// How threads are scheduled that handle interrupts, each of one device. Those of GPUs are above all tasks under classes of Linux.
 fn handling(workload: &Workload, linux: LinuxScheduler, use_gpus: bool) -> InterruptHandling {
     match workload.gpu_management.handling {
-        InterruptHandling::Klmirqd { .. } if linux == LinuxScheduler::Laxity || !use_gpus => {
+        InterruptHandling::Klmirqd { .. }
+            if matches!(linux, LinuxScheduler::Laxity | LinuxScheduler::Kernel) || !use_gpus =>
+        {
             InterruptHandling::Klmirqd { threads: None }
         }
         low @ InterruptHandling::PreemptRt(ThreadPriority::Low) if !use_gpus => low,
