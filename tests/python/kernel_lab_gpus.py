@@ -257,3 +257,82 @@ def test_on_several_cpus_links_follow_the_policy_and_no_interrupt_is_handled_bes
     assert linked_beside_owner(happened) == []
     for name in names:
         judged(out / f"{name}.lxt")
+
+
+GRAPH = """
+laxity = 1
+name = "vision"
+[platform]
+cpus = 1
+[[platform.gpu]]
+name = "gpu0"
+bandwidth = "1 GB/s"
+[gpu_management]
+arbitration = ARBITRATION
+handling = "HANDLING"
+[scheduler]
+policy = "G-EDF"
+[[resource]]
+name = "map"
+[[task]]
+name = "recorder"
+period = "90 ms"
+phase = "1.3 ms"
+body = [
+    { cpu = "2.1 ms" },
+    { gpu_section = [{ kernel = "11.3 ms" }, { cpu = "3.2 ms" }, { copy_out = "2 MB" }] },
+    { cpu = "4.4 ms" },
+]
+[[graph]]
+name = "vision"
+edge = ["camera -> detect", "camera -> show", "detect -> show"]
+[[graph.node]]
+name = "camera"
+period = "40 ms"
+body = [
+    { cpu = "1.4 ms" },
+    { critical = "map", body = [{ cpu = "700 us" }] },
+    { gpu_section = [{ copy_in = "1.6 MB" }] },
+]
+[[graph.node]]
+name = "detect"
+body = [
+    { cpu = "1.1 ms" },
+    { gpu_section = [{ kernel = "6.2 ms" }, { critical = "map", body = [{ cpu = "900 us" }] }] },
+]
+[[graph.node]]
+name = "show"
+body = [{ cpu = "2.3 ms" }, { gpu_section = [{ copy_out = "800 kB" }] }, { cpu = "600 us" }]
+"""
+
+
+def test_nodes_of_graphs_use_gpus(programs, tmp_path):
+    cases = {"tokens": "preempt_rt_high", "fifo": "klmirqd", "kfmlp": "klmirqd", "driver": "preempt_rt_high"}
+    for name, handling in cases.items():
+        text = GRAPH.replace("ARBITRATION", ARBITRATIONS[name]).replace("HANDLING", handling)
+        (tmp_path / f"{name}.toml").write_text(text)
+    script = """
+    start --policy G-EDF --trace /out/kernel.lxt
+    for workload in /lab/*.toml; do
+        trace=/out/$(basename $workload .toml).lxt
+        timeout 60 laxity run $workload --scheduler kernel --for 500ms --trace $trace --quiet || exit 1
+    done
+    laxity graph run /lab/fifo.toml --scheduler kernel --for 300ms --trace /out/alone.lxt --quiet || exit 2
+    laxity sched stop || exit 3
+    ended
+    """
+    out = tmp_path / "out"
+    said = lab([*programs, *(tmp_path / f"{name}.toml" for name in cases)], out, script, smp=1)
+    assert "loader 0" in said
+    assert judged(out / "kernel.lxt")["follows G-EDF/CEm"] == "yes"
+    apart = {}
+    for name in cases:
+        judged(out / f"{name}.lxt")
+        live = events(out / f"{name}.lxt")
+        simulation = tmp_path / f"{name}-simulated.lxt"
+        apart[name] = apart_ms(completed(live), simulated(tmp_path / f"{name}.toml", simulation))
+        in_order, found = grants(events(simulation)), grants(live)
+        for lock, order in found.items():
+            assert order == in_order[lock][: len(order)], (name, lock)
+    assert max(apart.values()) < 2, apart
+    assert len(completed(events(out / "alone.lxt"))) > 3 * 7
