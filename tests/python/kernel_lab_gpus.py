@@ -129,6 +129,40 @@ wcet = "100 ms"
 """
 
 
+def test_a_run_with_gpus_ends_by_a_signal_and_goes_on_under_linux_when_the_loader_is_killed(programs, tmp_path):
+    klmirqd = CHAIN.replace("ARBITRATION", ARBITRATIONS["kfmlp"]).replace("preempt_rt_high", "klmirqd")
+    (tmp_path / "chain.toml").write_text(klmirqd)
+    (tmp_path / "driver.toml").write_text(klmirqd.replace(ARBITRATIONS["kfmlp"], ARBITRATIONS["driver"]))
+    script = """
+    begin() {
+        start --policy P-RM
+        laxity run /lab/chain.toml --scheduler kernel --for $1 > /out/$2.txt 2>&1 & run=$!
+        until laxity sched status | grep -q urgent; do
+            kill -0 $run || exit 1
+            sleep 0.2
+        done
+        sleep 1
+        laxity sched status > /out/status.txt
+    }
+    begin 60s stopped
+    laxity run /lab/driver.toml --scheduler kernel 2> /out/driver.txt && exit 2
+    kill -INT $run
+    wait $run
+    echo "interrupted $?"
+    laxity sched stop || exit 3
+    ended
+    begin 3s ended
+    kill -KILL $loader
+    wait $run || exit 4
+    ended
+    """
+    out = tmp_path / "out"
+    said = lab([*programs, tmp_path / "chain.toml", tmp_path / "driver.toml"], out, script, smp=1)
+    assert "interrupted 130" in said, said
+    assert "Linux scheduled" in (out / "ended.txt").read_text()
+    assert "klmirqd and arbitration driver" in (out / "driver.txt").read_text()
+
+
 def test_the_next_holder_inherits_from_those_that_go_on_waiting(programs, tmp_path):
     names = ["tokens", "fifo", "kfmlp"]
     for name in names:
