@@ -45,7 +45,7 @@ impl HandlingThread {
                 "thread {number} {name} is none of the kernel, and none of process {asking}, which asks; `Membership::begin` makes a thread a task"
             ));
         }
-        let name = thread_name(process.unwrap_or(number), number).unwrap_or(name);
+        let name = thread_name(number, process.unwrap_or(number)).unwrap_or(name);
         Ok(HandlingThread { number, name, cpu, process, sleeps })
     }
 }
@@ -132,8 +132,11 @@ mod tests {
     #[test]
     fn a_thread_of_a_program_is_none_of_the_kernel_and_its_own_program_may_name_it() {
         let own = std::process::id();
-        let found = HandlingThread::of(own, own).expect("this process asks");
-        assert_eq!((found.number, found.process), (own, Some(own)));
+        let named = std::thread::Builder::new().name("softgpu-handling".to_owned());
+        let asks = move || HandlingThread::of(laxity_sys::scheduling::current_thread(), own);
+        let found = named.spawn(asks).expect("a thread").join().expect("no panic").expect("this process asks");
+        // As far as Linux keeps names.
+        assert_eq!((found.name.as_str(), found.process), ("softgpu-handlin", Some(own)));
         // The first process of the machine, or of the container, is another one, unless it is this.
         if own != 1 {
             let refused = HandlingThread::of(own, 1).expect_err("another process asks");
