@@ -222,10 +222,7 @@ def served(happened: list[dict]) -> tuple[int, int]:
     return len(owners), sum(event["owner"] is not None for event in owners)
 
 
-@pytest.mark.parametrize(
-    ("policy", "handling"),
-    [("G-EDF", "preempt_rt_high"), ("P-RM", "preempt_rt_high"), ("G-EDF", "klmirqd"), ("P-RM", "klmirqd")],
-)
+@pytest.mark.parametrize(("policy", "handling"), [("G-EDF", "klmirqd"), ("P-RM", "preempt_rt_high")])
 def test_random_workloads_with_gpus_run_as_they_are_simulated(programs, tmp_path, policy, handling):
     expected = stable(policy, 2, tmp_path, handling)
     script = f"""
