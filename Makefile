@@ -221,7 +221,7 @@ scheduler: $(STAMPS)/tools
 test-kernel-lab: venv
 	@python3 scripts/kernel_lab.py install
 	$(PYTEST) tests/python/test_kernel_lab.py \
-		tests/python/kernel_lab_{runs,workloads,interrupts,inversions,realizations,events,graphs,programs,python,measures,shares}.py
+		tests/python/kernel_lab_{runs,workloads,interrupts,inversions,realizations,events,graphs,gpus,programs,python,measures,shares}.py
 
 test-proven: $(STAMPS)/venv-dev
 	cargo build --release --quiet -p laxity-cli

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Threads of the kernel that handle interrupts (klmirqd: paper 000, section III). Part of scheduler.bpf.c.
+ * Threads of the kernel, or of a process, that handle interrupts (klmirqd: paper 000, section III). Part of scheduler.bpf.c.
  *
  * Policy: such a thread has work from when it wakes until it sleeps. It works for the most urgent pending job of its cluster whose
  * task says so in its page, at that job's effective priority, inheritance included; the two are one entity of the core (entities.h),
@@ -124,7 +124,7 @@ struct laxity_handle {
 	u64 level;
 };
 
-/* Thread `pid` of the kernel, which sleeps or is of another class, is interrupt thread `number` from now on. */
+/* Thread `pid`, which sleeps or is of another class, is interrupt thread `number` from now on. */
 SEC("syscall") int laxity_handle(struct laxity_handle *handle)
 {
 	u32 number = handle->number & (LAXITY_TASKS - 1), *stored;

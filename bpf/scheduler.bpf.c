@@ -162,10 +162,13 @@ SEC("struct_ops/laxity_dequeue") int laxity_dequeue(unsigned long long *context)
 /* The thread that was on `cpu` says that its job is complete, or that it leaves. */
 LAXITY_INLINE void hear(struct laxity_note *note, s32 cpu, struct task_struct *task, u32 number, struct laxity_job *job)
 {
-	struct laxity_entry *entry = entry_of(job);
+	struct laxity_page *page = page_of(job->page);
+	struct laxity_entry *entry = entry_in(page, job);
 
-	if (!entry)
+	if (!page || !entry)
 		return;
+	if (page->changed)
+		settle_from(LAXITY_NONE, job->page, 0, cpu);
 	if (entry->leaves || entry->is_complete == COMPLETE)
 		end_section(note, cpu, number, job);
 	if (entry->leaves) {

@@ -60,7 +60,7 @@ struct laxity_job {
 	/* The effective priority of its job, and the task that it belongs to. See inherit.h. */
 	u64 urgency;
 	u32 of;
-	/* The number of the task that has what it waits for, plus 1; 0: it waits for none. */
+	/* While it sleeps for it: the number of the task that has what it waits for, plus 1; LAXITY_NONE: none has; 0: it waits for none. */
 	u32 waits_for;
 	/* Of a thread that handles interrupts: its budget while it works for no task; 0: this is a task. See interrupts.h. */
 	u64 anonymous;
@@ -87,7 +87,10 @@ struct laxity_entry {
 	 * releases by waking another thread of its process: see arrivals.h.
 	 */
 	u32 is_non_preemptive;
-	/* The thread, before it sleeps: the entry of the task that has what it waits for, plus 1; 0: it does not wait. */
+	/*
+	 * The thread, before it sleeps: the entry of the task that has what it waits for, plus 1; LAXITY_ENTRIES: it waits, and
+	 * no task has at least its priority for that; 0: it does not wait. Other threads may change it while it sleeps, and say so in `changed`.
+	 */
 	u32 waits_for;
 	/* The thread, before it waits for devices: the numbers of the interrupt threads that work for it, plus 1; 0: none. */
 	u32 served_by[LAXITY_SERVED];
@@ -115,7 +118,12 @@ struct laxity_entry {
 struct laxity_page {
 	/* Whether the scheduler schedules; 0: Linux does, and nothing more is to be waited for. */
 	u32 is_alive;
-	u32 unused[31];
+	/*
+	 * The threads of the process: whose word `waits_for` another one has changed, a bit for each entry. The scheduler takes that back when
+	 * it looks, which is when a thread sleeps for a task or wakes from that, or yields.
+	 */
+	u32 changed;
+	u32 unused[30];
 	struct laxity_entry entry[LAXITY_ENTRIES - 1];
 };
 
@@ -233,12 +241,17 @@ LAXITY_INLINE struct laxity_page *page_of(u32 number)
 	return page ? bpf_map_lookup_elem(page, &zero) : 0;
 }
 
-LAXITY_INLINE struct laxity_entry *entry_of(struct laxity_job *job)
+/* The entry of a task in its page, if that has one. */
+LAXITY_INLINE struct laxity_entry *entry_in(struct laxity_page *page, struct laxity_job *job)
 {
-	struct laxity_page *page = page_of(job->page);
 	u32 entry = job->entry;
 
 	return page && entry < LAXITY_ENTRIES - 1 ? &page->entry[entry] : 0;
+}
+
+LAXITY_INLINE struct laxity_entry *entry_of(struct laxity_job *job)
+{
+	return entry_in(page_of(job->page), job);
 }
 
 /* The number that `cpu` has in `cluster`; LAXITY_NONE: it is not of that cluster. */

@@ -18,6 +18,7 @@ use crate::linux::{LinuxScheduler, PRIORITY_MAX};
 use crate::log::Writer;
 use crate::plan::{LivePlan, Pool, TaskPlan, truncated};
 use crate::run_names;
+use crate::shared::Shared;
 
 /// How long the server of a GPU stays while it has no client: longer than it takes to open it, however busy the machine.
 const LINGER: Nanos = Nanos::from_secs(10);
@@ -58,11 +59,16 @@ impl Gpus {
     }
 
     /// Opens those of `plan`; `writers` note what the threads do that handle their interrupts, one each. `system` is that
-    /// of Laxity's scheduler, if that schedules.
+    /// of Laxity's scheduler, if that schedules, and `shared` has its scheduler in the kernel, if that does.
     ///
     /// # Errors
     /// What is refused.
-    pub fn open(plan: &LivePlan, writers: Vec<Writer>, system: Option<&System>) -> Result<Gpus, String> {
+    pub fn open(
+        plan: &LivePlan,
+        writers: Vec<Writer>,
+        system: Option<&System>,
+        shared: &Arc<Shared>,
+    ) -> Result<Gpus, String> {
         if plan.gpus.is_empty() {
             return Ok(Gpus::default());
         }
@@ -75,7 +81,7 @@ impl Gpus {
         for (number, (gpu, writer)) in plan.gpus.iter().zip(writers).enumerate() {
             let handler = Handler {
                 cpus: plan.placement.cpus(plan.tasks.len() + number),
-                class: class(plan, number, system),
+                class: class(plan, number, system, shared),
                 log: Mutex::new(ServiceLog::new(writer)),
                 failed: Mutex::new(None),
             };
@@ -195,7 +201,11 @@ fn open(name: String, config: Config, handler: Handler) -> Result<SoftGpu, Strin
 }
 
 /// How the thread that handles the interrupts of GPU `number` is scheduled.
-fn class(plan: &LivePlan, number: usize, system: Option<&System>) -> Class {
+fn class(plan: &LivePlan, number: usize, system: Option<&System>, shared: &Arc<Shared>) -> Class {
+    if plan.is_in_kernel() && plan.follows_owners {
+        let cluster = plan.header().tasks[plan.tasks.len() + number].cluster;
+        return Class::Kernel { shared: Arc::clone(shared), gpu: number, cluster };
+    }
     let Some(system) = system.filter(|_| plan.header().is_linked) else {
         // Threads of `SCHED_DEADLINE` go before it, others must not.
         let is_fixed = plan.linux() != LinuxScheduler::Other && !plan.follows_owners;

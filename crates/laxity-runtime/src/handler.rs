@@ -1,10 +1,11 @@
 //! The threads that handle the interrupts of soft GPUs, and how they are scheduled.
 //!
-//! Under Laxity's scheduler such a thread is a task of the system, each interrupt a job of it: klmirqd. Under classes of
+//! Under Laxity's scheduler such a thread is a task of the system, each interrupt a job of it: klmirqd. In the kernel it is an
+//! interrupt thread, which works from its wake-up to its sleep for the most urgent job that expects it. Under classes of
 //! Linux it has a priority, or follows the holders of tokens (`laxity-gpu`).
 
 use std::cell::RefCell;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
 use laxity_model::TaskId;
@@ -13,6 +14,7 @@ use laxity_softgpu::{Handling, HandlingThread};
 use laxity_sys::scheduling;
 
 use crate::log::{JobStep, Writer};
+use crate::shared::Shared;
 
 /// Handles the interrupts of a GPU.
 pub(crate) struct Handler {
@@ -39,6 +41,8 @@ pub(crate) enum Class {
     Inherited,
     /// By `SCHED_FIFO`, at this priority.
     Fifo(u8),
+    /// By Laxity's scheduler in the kernel, as what works for the tasks of that cluster that use this GPU.
+    Kernel { shared: Arc<Shared>, gpu: usize, cluster: usize },
     /// By Laxity's scheduler, as the task of that number.
     Laxity { system: System, parameters: Parameters, number: TaskId, urgency: Urgency },
 }
@@ -95,7 +99,7 @@ impl Handler {
             scheduling::keep_on(&self.cpus)?;
             match self.class {
                 Class::Fifo(priority) => scheduling::set_fifo(priority),
-                Class::Inherited | Class::Laxity { .. } => Ok(()),
+                Class::Inherited | Class::Kernel { .. } | Class::Laxity { .. } => Ok(()),
             }
         };
         place().map_err(|error: io::Error| in_words(error))
@@ -107,6 +111,10 @@ impl Handler {
     }
 
     fn begin_task(&self) -> Result<(), String> {
+        if let Class::Kernel { shared, gpu, cluster } = &self.class {
+            let kernel = shared.kernel.as_ref().expect("it schedules this run");
+            return kernel.handle_interrupts(*gpu, *cluster).map_err(in_words);
+        }
         let Class::Laxity { system, parameters, number, .. } = &self.class else { return Ok(()) };
         let task = system.begin_as(parameters.clone(), *number).map_err(in_words)?;
         TASK.set(Some(task));

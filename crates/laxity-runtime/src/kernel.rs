@@ -8,8 +8,10 @@ use std::time::Duration;
 use laxity_model::{Instant, Invocation, Nanos, ReadyQueueKind, ReleaseInterrupts, Scheduler};
 use laxity_scx::protocol::Status;
 use laxity_scx::trace::QUANTUM;
-use laxity_scx::{ClientError, Lock, Membership, Task, TaskRequest};
+use laxity_scx::{ClientError, InterruptRequest, InterruptThread, Lock, Membership, Task, TaskRequest};
+use laxity_sys::scheduling;
 
+use crate::kernel_locks::KernelLocks;
 use crate::placement::Placement;
 use crate::stop::StopSignal;
 
@@ -91,9 +93,13 @@ fn groups(clusters: &[Vec<usize>]) -> String {
 #[derive(Debug)]
 pub(crate) struct InKernel {
     membership: Membership,
-    /// The resources.
+    /// The resources, where one thread after the other may have them.
     locks: Vec<Lock>,
+    /// All locks, if GPUs are locked.
+    arbitrated: Option<KernelLocks>,
     turns: Turns,
+    /// Of each GPU the thread that handles its interrupts, under klmirqd.
+    interrupts: Vec<OnceLock<InterruptThread>>,
     /// The nodes of graphs that are tasks already, by their numbers among the tasks of the run.
     places: Vec<OnceLock<Place>>,
     /// Jobs that Linux scheduled, because the scheduler had ended.
@@ -149,16 +155,30 @@ impl Turns {
 const LOOK: Duration = Duration::from_millis(20);
 
 impl InKernel {
-    /// For a run with that many resources and tasks.
+    /// For a run with that many resources, tasks and GPUs, and with locks of GPUs if there are any.
     ///
     /// # Errors
     /// If the scheduler is not there any more.
-    pub fn join(resources: usize, tasks: usize) -> Result<InKernel, String> {
+    pub fn join(
+        resources: usize,
+        tasks: usize,
+        gpus: usize,
+        arbitrated: Option<KernelLocks>,
+    ) -> Result<InKernel, String> {
         let membership = Membership::join().map_err(|error| error.to_string())?;
         membership.prepare().map_err(|error| error.to_string())?;
         let locks = (0..resources).map(|_| Lock::new()).collect();
         let places = (0..tasks).map(|_| OnceLock::new()).collect();
-        Ok(InKernel { membership, locks, turns: Turns::default(), places, by_linux: AtomicU64::new(0) })
+        let interrupts = (0..gpus).map(|_| OnceLock::new()).collect();
+        Ok(InKernel {
+            membership,
+            locks,
+            arbitrated,
+            turns: Turns::default(),
+            interrupts,
+            places,
+            by_linux: AtomicU64::new(0),
+        })
     }
 
     /// The calling thread becomes task `number` of the run. Tasks begin in the order of their numbers, as ties go to the one that
@@ -192,6 +212,28 @@ impl InKernel {
     /// A resource.
     pub fn lock(&self, index: usize) -> &Lock {
         &self.locks[index]
+    }
+
+    /// The calling thread, which handles the interrupts of that GPU, works for tasks of `cluster` from now on.
+    ///
+    /// # Errors
+    /// The scheduler's reason why it does not.
+    pub fn handle_interrupts(&self, gpu: usize, cluster: usize) -> Result<(), ClientError> {
+        let request = InterruptRequest { cluster: Some(cluster), ..InterruptRequest::of(scheduling::current_thread()) };
+        let thread = self.membership.handle(&request)?;
+        // A GPU has one such thread.
+        let _ = self.interrupts[gpu].set(thread);
+        Ok(())
+    }
+
+    /// The thread that handles the interrupts of that GPU, if it works for tasks.
+    pub fn interrupt_thread(&self, gpu: usize) -> Option<&InterruptThread> {
+        self.interrupts.get(gpu)?.get()
+    }
+
+    /// All locks, where GPUs are locked.
+    pub fn arbitrated(&self) -> Option<&KernelLocks> {
+        self.arbitrated.as_ref()
     }
 
     /// Linux schedules a job, because the scheduler has ended.

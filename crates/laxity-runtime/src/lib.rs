@@ -23,6 +23,7 @@ mod gpus;
 mod handler;
 mod jobs;
 mod kernel;
+mod kernel_locks;
 mod linux;
 mod log;
 mod machine;

@@ -32,6 +32,15 @@ pub(crate) fn unsupported(workload: &Workload) -> Vec<String> {
 
 /// Features of `workload`, whose nodes of graphs are among `tasks`, that Laxity's scheduler can run, and no class of Linux.
 pub(crate) fn beyond_linux(workload: &Workload, tasks: &[Task]) -> Vec<String> {
+    let mut reasons = beyond_both(workload, tasks);
+    if bodies(workload).any(|body| body.iter().any(uses_gpu)) {
+        shared_gpus(workload, &mut reasons);
+    }
+    reasons
+}
+
+/// Of these, what the scheduler in the kernel does not have either.
+fn beyond_both(workload: &Workload, tasks: &[Task]) -> Vec<String> {
     let mut reasons = Vec::new();
     for (task, server) in tasks.iter().filter_map(|task| Some((task, task.server?))) {
         if server != TaskServer::hard(server.budget) {
@@ -71,8 +80,14 @@ pub(crate) fn beyond_linux(workload: &Workload, tasks: &[Task]) -> Vec<String> {
             ));
         }
     }
-    if bodies(workload).any(|body| body.iter().any(uses_gpu)) {
-        shared_gpus(workload, &mut reasons);
+    if bodies(workload).any(|body| body.iter().any(uses_gpu))
+        && workload.gpu_management.arbitration == GpuArbitration::Semaphore
+    {
+        reasons.push(
+            "arbitration semaphore: without Laxity's scheduler in user space live GPUs are shared by k_fmlp or gpusync, or left to the \
+             driver; choose one of these, take --scheduler laxity, or simulate"
+                .to_owned(),
+        );
     }
     reasons
 }
@@ -80,7 +95,7 @@ pub(crate) fn beyond_linux(workload: &Workload, tasks: &[Task]) -> Vec<String> {
 /// Features of `workload`, whose nodes of graphs are among `tasks`, that the scheduler in the kernel does not have.
 pub(crate) fn beyond_kernel(workload: &Workload, tasks: &[Task]) -> Vec<String> {
     const WAY_OUT: &str = "take another --scheduler";
-    let mut reasons = Vec::new();
+    let mut reasons = beyond_both(workload, tasks);
     for (graph, node) in workload.graphs.iter().flat_map(|graph| graph.nodes.iter().map(move |node| (graph, node))) {
         if node.server.is_some() && node.period.is_none() {
             reasons.push(format!(
@@ -114,7 +129,7 @@ pub(crate) fn beyond_kernel(workload: &Workload, tasks: &[Task]) -> Vec<String> 
         ));
     }
     if bodies(workload).any(|body| body.iter().any(uses_gpu)) {
-        reasons.push(format!("GPUs: their holders do not inherit in the kernel yet; {WAY_OUT}"));
+        gpus_in_kernel(workload, tasks, &mut reasons);
     }
     if !workload.platform.devices.is_empty() {
         reasons.push(format!(
@@ -127,15 +142,30 @@ pub(crate) fn beyond_kernel(workload: &Workload, tasks: &[Task]) -> Vec<String> 
     reasons
 }
 
+/// What tasks that use GPUs, or share locks with such, must not have in the kernel.
+fn gpus_in_kernel(workload: &Workload, tasks: &[Task], reasons: &mut Vec<String>) {
+    let locks = |step: &Step| any(step, &|step| matches!(step, Step::Gpu(_) | Step::Critical { .. }));
+    for task in tasks.iter().filter(|task| task.server.is_some() && task.body.iter().any(locks)) {
+        reasons.push(format!(
+            "task \"{}\": a budget, and locks in a workload with GPUs: where a budget ends in the kernel the job's deadline changes, and the \
+             arbiter of the locks does not hear of that; leave `budget` out, or take another --scheduler",
+            task.name
+        ));
+    }
+    let arbitration = workload.gpu_management.arbitration;
+    if matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. })
+        && matches!(arbitration, GpuArbitration::Driver | GpuArbitration::DriverSpinning)
+    {
+        reasons.push(format!(
+            "handling klmirqd and arbitration {}: several jobs may use a GPU at a time, and in the kernel a wake-up of its thread does not say \
+             for which of them it is; write arbitration = \"k_fmlp\" or \"gpusync\", another `handling`, or take another --scheduler",
+            if arbitration == GpuArbitration::Driver { "driver" } else { "driver_spinning" }
+        ));
+    }
+}
+
 /// GPUs that `laxity-gpu` does not share, though the simulator's arbiter would.
 fn shared_gpus(workload: &Workload, reasons: &mut Vec<String>) {
-    if workload.gpu_management.arbitration == GpuArbitration::Semaphore {
-        reasons.push(
-            "arbitration semaphore: without Laxity's scheduler live GPUs are shared by k_fmlp or gpusync, or left to the \
-             driver; choose one of these, take --scheduler laxity, or simulate"
-                .to_owned(),
-        );
-    }
     if let GpuArbitration::GpuSync(sync) = workload.gpu_management.arbitration
         && sync.migration.is_some()
         && sync.migration_path == MigrationPath::Peer
@@ -223,6 +253,11 @@ mod tests {
             name = "camera"
             period = "50 ms"
             body = [{ cpu = "1 ms" }, { kernel = "1 ms" }]
+            [[task]]
+            name = "recorder"
+            period = "50 ms"
+            budget = "3 ms"
+            body = [{ cpu = "1 ms" }, { kernel = "1 ms" }]
             [[graph]]
             name = "g"
             edge = ["a -> b"]
@@ -233,12 +268,16 @@ mod tests {
         "#;
         let workload = Workload::from_toml(all, "w.toml").unwrap_or_else(|errors| panic!("{errors}"));
         let reasons = beyond_kernel(&workload, &workload.tasks);
-        let starts = ["node \"g.b\": tokens release its jobs", "task \"served\": release jitter and a budget", "GPUs:"];
+        let starts = [
+            "node \"g.b\": tokens release its jobs",
+            "task \"served\": release jitter and a budget",
+            "task \"recorder\": a budget, and locks in a workload with GPUs",
+        ];
         assert_eq!(reasons.len(), starts.len(), "{reasons:?}");
         for (reason, start) in reasons.iter().zip(starts) {
             assert!(reason.starts_with(start) && reason.ends_with("take another --scheduler"), "{reason}");
         }
-        let mut plain = Workload { tasks: workload.tasks[..3].to_vec(), ..workload };
+        let mut plain = Workload { tasks: [&workload.tasks[..3], &workload.tasks[4..5]].concat(), ..workload };
         plain.graphs[0].nodes[1].server = None;
         assert_eq!(beyond_kernel(&plain, &plain.tasks), Vec::<String>::new());
         let many = vec![plain.tasks[0].clone(); ENTRIES + 1];

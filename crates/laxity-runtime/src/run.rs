@@ -19,6 +19,7 @@ use crate::devices::{Devices, Timers};
 use crate::gpus::{Gpus, Share};
 use crate::jobs::Jobs;
 use crate::kernel::{self, InKernel};
+use crate::kernel_locks::KernelLocks;
 use crate::linux::LinuxScheduler;
 use crate::log::{self, Reader, Writer};
 use crate::outside::{Insiders, Outside};
@@ -361,7 +362,11 @@ struct Parts {
 }
 
 fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> Result<Parts, String> {
-    let kernel = plan.is_in_kernel().then(|| InKernel::join(plan.resources, plan.tasks.len())).transpose()?;
+    let locks = || Some(KernelLocks::new(plan.tasks.len(), plan.kernel_locks.as_deref()?, plan.resources));
+    let kernel = plan
+        .is_in_kernel()
+        .then(|| InKernel::join(plan.resources, plan.tasks.len(), plan.gpus.len(), locks()))
+        .transpose()?;
     let shared = Arc::new(Shared { resources: (0..plan.resources).map(|_| PiLock::default()).collect(), kernel });
     let (mut writers, readers): (Vec<_>, Vec<_>) = (0..plan.logs()).map(|_| log::log()).unzip();
     let regulated = plan.protection.as_ref().map_or(0, |protection| protection.cpus.len());
@@ -370,7 +375,7 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
     let system = plan.system.as_ref().map(create_system).transpose()?;
     let mut of_threads = writers.split_off(plan.tasks.len());
     let of_devices = of_threads.split_off((plan.first_device - plan.tasks.len()).min(of_threads.len()));
-    let gpus = Gpus::open(plan, of_threads, system.as_ref())?;
+    let gpus = Gpus::open(plan, of_threads, system.as_ref(), &shared)?;
     let shared_plan = Arc::new(plan.clone());
     let (mut threads, mut streams) = (Vec::new(), Vec::new());
     let system_name = system.as_ref().map(|system| system.name().to_owned());

@@ -126,7 +126,8 @@ impl Membership {
     }
 
     /// A thread of the kernel handles interrupts for tasks from now on, until it or the scheduler ends; then it has what it had
-    /// before. It has the priority of the job that says by [`Task::expect`] that it works for it.
+    /// before. So does one of this process, which is to sleep meanwhile: the calling one, or one that waits for something. After the scheduler's end
+    /// that keeps its class and the CPUs of the cluster. It has the priority of the job that says by [`Task::expect`] that it works for it.
     ///
     /// # Errors
     /// [`ClientError::Refused`] with the scheduler's reason.

@@ -7,6 +7,10 @@ use crate::settings::CPUS_MAX;
 pub const PAGE: usize = 4096;
 /// Whether the scheduler schedules.
 pub const IS_ALIVE: usize = 0;
+/// The entries whose [`Entry::waits_for`] another thread has changed, a bit each.
+pub const CHANGED: usize = 4;
+/// In place of an entry, what [`Entry::waits_for`] says where a task waits and none inherits from it.
+pub const WAITS_FOR_NONE: u32 = ENTRIES as u32 + 1;
 /// Before the first entry, and of each.
 const ENTRY: usize = 128;
 /// Tasks of a process.

@@ -36,4 +36,4 @@ pub use probe::{Check, Functions, Report, probe};
 pub use program::ProgramTask;
 pub use protocol::{InterruptRequest, Releases, TaskRequest};
 pub use settings::{Placement, Settings, SettingsError, Share};
-pub use task::{Expectation, InterruptThread, Job, SECTION_MAX, Task, Teller};
+pub use task::{Expectation, InterruptThread, Job, SECTION_MAX, Task, Teller, Waits};

@@ -108,7 +108,7 @@ impl TaskRequest {
     }
 }
 
-/// A thread of the kernel that is to handle interrupts at the priority of the job that it works for.
+/// A thread of the kernel, or of the process that asks, that is to handle interrupts at the priority of the job that it works for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterruptRequest {
     /// Its number.

@@ -1,8 +1,10 @@
 //! A thread as a task of the scheduler in the kernel, and its jobs.
 
 mod tokens;
+mod waits;
 
 pub use self::tokens::Teller;
+pub use self::waits::Waits;
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, compiler_fence};

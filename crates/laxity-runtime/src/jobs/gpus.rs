@@ -7,6 +7,7 @@ use laxity_sched::LockRequest;
 use laxity_softgpu::{Event, Stream, Wait};
 use laxity_trace::{LockInfo, LockKind};
 
+use super::kernel::KernelTask;
 use super::state::State;
 use super::{Cut, Held, Holding, JobError, Jobs};
 use crate::gpus::Share;
@@ -21,6 +22,8 @@ pub(super) struct Gpus {
     pool: Option<(LockId, Vec<GpuId>)>,
     /// For each GPU the locks of its engines, if they are locked.
     engines: Vec<Vec<(Engine, LockId)>>,
+    /// Those whose interrupts are handled for the job in the kernel, under klmirqd.
+    expected: Vec<GpuId>,
     /// Operations that the job issued and did not wait for.
     outstanding: Vec<Event>,
     /// The GPU that was granted last.
@@ -57,14 +60,16 @@ impl Jobs {
     pub(super) fn with_token(&mut self, at: usize, request: TokenRequest, holding: Holding<'_>) -> Result<usize, Cut> {
         let Op::Lock { lock, .. } = self.plan.ops[at] else { unreachable!("it is about a token") };
         let TokenRequest { gpu, length, .. } = request;
-        if self.scheduled.is_some() {
-            let replica = self.lock_scheduled(LockRequest { lock, length, only: gpu })?;
+        if self.has_arbiter() {
+            let replica = self.lock_arbitrated(LockRequest { lock, length, only: gpu })?;
             self.sections += 1;
-            self.hold(Held::Scheduled(replica));
-            let outcome = self.steps(at + 1, Holding { token: Some(Held::Scheduled(replica)), ..holding });
+            self.hold(Held::Ours(replica));
+            self.expect_interrupts(self.gpus().expect("it has a token").granted(Held::Ours(replica)));
+            let outcome = self.steps(at + 1, Holding { token: Some(Held::Ours(replica)), ..holding });
             self.sections -= 1;
+            self.expect_no_interrupts();
             // A job that is cut, at no step, is not complete.
-            self.unlock_scheduled_at(*outcome.as_ref().unwrap_or(&0), lock, replica)?;
+            self.unlock_arbitrated_at(*outcome.as_ref().unwrap_or(&0), lock, replica)?;
             return outcome;
         }
         let client = holding.client.expect("a thread that locks GPUs is registered");
@@ -89,10 +94,10 @@ impl Jobs {
         let lock = gpus.engine_lock(gpu, engine);
         let token = match token {
             Held::Arbitrated(token) => token,
-            Held::Scheduled(_) => {
-                let replica = self.lock_scheduled(LockRequest::of(lock))?;
+            Held::Ours(_) => {
+                let replica = self.lock_arbitrated(LockRequest::of(lock))?;
                 let outcome = self.steps(at + 1, holding);
-                self.unlock_scheduled(lock, replica)?;
+                self.unlock_arbitrated(lock, replica)?;
                 return outcome;
             }
         };
@@ -117,6 +122,7 @@ impl Jobs {
             OperationTime::Given(time) => self.draw(time, at),
             OperationTime::Bytes(bytes) => gpus.models[gpu.index()].copy_time(*bytes),
         };
+        self.expect_interrupts(gpu);
         let gpus = self.gpus.as_mut().expect("still there");
         let stream = &gpus.streams[gpu.index()];
         stream.set_job(Some(self.index));
@@ -130,6 +136,28 @@ impl Jobs {
         };
         gpus.outstanding.push(issued.map_err(JobError::from)?);
         Ok(())
+    }
+
+    /// The thread that handles the interrupts of `gpu` works for this job from now on, or for another one that holds a token of it and is more
+    /// urgent, if the scheduler in the kernel schedules that thread.
+    fn expect_interrupts(&mut self, gpu: GpuId) {
+        let Jobs { kernel, shared, gpus, .. } = self;
+        let Some(task) = kernel.as_ref().and_then(KernelTask::task) else { return };
+        let thread = shared.kernel.as_ref().and_then(|kernel| kernel.interrupt_thread(gpu.index()));
+        let (Some(thread), Some(gpus)) = (thread, gpus) else { return };
+        if !gpus.expected.contains(&gpu) && task.begin_expecting(thread) {
+            gpus.expected.push(gpu);
+        }
+    }
+
+    /// No such thread does any more.
+    fn expect_no_interrupts(&mut self) {
+        let Jobs { kernel, shared, gpus, .. } = self;
+        let (Some(task), Some(gpus)) = (kernel.as_ref().and_then(KernelTask::task), gpus) else { return };
+        for gpu in gpus.expected.drain(..) {
+            let thread = shared.kernel.as_ref().and_then(|kernel| kernel.interrupt_thread(gpu.index()));
+            thread.into_iter().for_each(|thread| _ = task.end_expecting(thread));
+        }
     }
 
     /// Until all operations that the job issued are complete.
@@ -169,6 +197,7 @@ impl Gpus {
             streams: share.streams.clone(),
             pool: pool.map(|pool| (pool.lock, pool.gpus.clone())),
             engines: (0..plan.gpus.len()).map(engines).collect(),
+            expected: Vec::new(),
             outstanding: Vec::new(),
             last: None,
             left: None,
@@ -199,7 +228,7 @@ impl Gpus {
         let (_, gpus) = self.pool.as_ref().expect("a token is one of a pool");
         match token {
             Held::Arbitrated(token) => gpus[usize::from(token.gpu())],
-            Held::Scheduled(replica) => gpus[replica.index() % gpus.len()],
+            Held::Ours(replica) => gpus[replica.index() % gpus.len()],
         }
     }
 

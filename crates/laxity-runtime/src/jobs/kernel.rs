@@ -1,6 +1,9 @@
 //! Jobs that Laxity's scheduler in the kernel releases and schedules.
 
-use laxity_model::{Instant, LockId};
+use std::thread;
+
+use laxity_model::{Instant, LockId, TaskId};
+use laxity_policy::cpu::Priority;
 use laxity_scx::{Releases, Task, TaskRequest};
 
 use super::{Cut, JobError, Jobs};
@@ -14,17 +17,39 @@ pub(super) struct KernelTask {
     pub(super) task: Option<Task>,
     /// Time 0 of the run, as nodes of graphs know it.
     pub(super) start: Instant,
+    /// Whether its jobs rank by the priority of the request, rather than by their deadlines.
+    is_fixed: bool,
+    /// The priority of the present job in its own right, as locks have it.
+    pub(super) base: Priority,
 }
 
 impl KernelTask {
     /// That of task `number` of the run.
-    pub fn new(number: usize, request: TaskRequest) -> KernelTask {
-        KernelTask { number, request, task: None, start: Instant::ZERO }
+    pub fn new(number: usize, request: TaskRequest, is_fixed: bool) -> KernelTask {
+        let base = Priority::of(u64::MAX, TaskId(number as u32));
+        KernelTask { number, request, task: None, start: Instant::ZERO, is_fixed, base }
+    }
+
+    /// The present job is due at `deadline`.
+    pub fn begin_job(&mut self, deadline: Instant) {
+        // As the simulator ranks it: level 0 is above all jobs.
+        let major = if self.is_fixed { self.request.priority + 1 } else { deadline.0 };
+        self.base = Priority { major, ..self.base };
     }
 
     /// Of the task in the run.
     pub fn number(&self) -> usize {
         self.number
+    }
+
+    /// The section ends in which the job changed locks, and the scheduler knows by then for which tasks others sleep.
+    pub fn leave_section(&self) {
+        let Some(task) = &self.task else { return };
+        task.leave_section();
+        // A lock that became free, or a request that was granted, woke no task.
+        if task.waits().are_unheard() && task.is_scheduled() {
+            thread::yield_now();
+        }
     }
 
     /// Once it has begun.

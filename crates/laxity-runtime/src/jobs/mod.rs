@@ -3,6 +3,7 @@
 //! A value on the stack holds a token or an engine: [`Jobs::steps`] executes the steps during which it is held, and ends
 //! where it is given up.
 
+mod arbitrated;
 mod bandwidth;
 mod budget;
 mod error;
@@ -90,8 +91,8 @@ struct Holding<'a> {
 enum Held<'a> {
     /// By the arbitration of its pool of GPUs.
     Arbitrated(&'a Token<'a>),
-    /// By the system of Laxity's scheduler: this replica of the pool's lock.
-    Scheduled(ReplicaId),
+    /// By the arbiter of all locks of the run: this replica of the pool's lock.
+    Ours(ReplicaId),
 }
 
 impl Jobs {
@@ -115,7 +116,8 @@ impl Jobs {
         let parameters = task.scheduled.as_ref();
         let scheduled = system.zip(parameters).map(|(system, (number, it))| scheduled::begin(system, it, *number));
         let scheduled = scheduled.transpose()?;
-        let kernel = task.in_kernel.clone().map(|(number, request)| KernelTask::new(number, request));
+        let kernel =
+            task.in_kernel.clone().map(|(number, request)| KernelTask::new(number, request, task.urgency.is_some()));
         let (held, priorities) = (Vec::with_capacity(task.ops.len()), Vec::with_capacity(task.ops.len()));
         // When Linux schedules it as it will: threads that inherit from it ask for that.
         let client = gpus.map(|(_, share)| share.register(&task)).transpose()?.flatten();

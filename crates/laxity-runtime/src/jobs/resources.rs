@@ -12,8 +12,8 @@ use crate::plan::Raised;
 
 impl Jobs {
     pub(super) fn lock(&mut self, lock: LockId, length: Nanos) -> Result<(), Cut> {
-        let replica = if self.scheduled.is_some() {
-            self.lock_scheduled(LockRequest { length, ..LockRequest::of(lock) })?
+        let replica = if self.has_arbiter() {
+            self.lock_arbitrated(LockRequest { length, ..LockRequest::of(lock) })?
         } else {
             self.lock_by_linux(lock)?
         };
@@ -39,16 +39,16 @@ impl Jobs {
 
     /// Unlocks by step `at`.
     pub(super) fn unlock_at(&mut self, at: usize, lock: LockId) -> Result<(), Cut> {
-        if self.scheduled.is_none() {
+        if !self.has_arbiter() {
             return self.unlock(lock);
         }
-        self.forget(lock).map_or(Ok(()), |replica| self.unlock_scheduled_at(at, lock, replica))
+        self.forget(lock).map_or(Ok(()), |replica| self.unlock_arbitrated_at(at, lock, replica))
     }
 
     fn unlock(&mut self, lock: LockId) -> Result<(), Cut> {
         let Some(replica) = self.forget(lock) else { return Ok(()) };
-        if self.scheduled.is_some() {
-            return self.unlock_scheduled(lock, replica);
+        if self.has_arbiter() {
+            return self.unlock_arbitrated(lock, replica);
         }
         // Before it is true: no other task is granted the lock earlier.
         self.note(JobStep::Unlock(lock, replica));

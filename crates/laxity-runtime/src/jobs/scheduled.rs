@@ -24,6 +24,7 @@ impl Jobs {
             self.note(JobStep::Released(deadline.0));
         }
         let ranked = self.begin_budget(release, deadline)?;
+        self.kernel.iter_mut().for_each(|own| own.begin_job(deadline));
         if self.scheduled.is_some() && (ranked != deadline || self.plan.trigger.node().is_some()) {
             self.note(JobStep::Priority(ranked.0));
         }

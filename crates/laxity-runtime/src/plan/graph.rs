@@ -130,9 +130,7 @@ fn by_laxity(
             return Err(Unfit::NotLoaded(String::new()));
         }
         kernel::fits(&scheduler, &placement)?;
-        let models = compiled.models(workload);
-        let mut reasons = refusal::beyond_kernel(workload, &models);
-        reasons.extend(refusal::beyond_linux(workload, &models));
+        let reasons = refusal::beyond_kernel(workload, &compiled.models(workload));
         if reasons.is_empty() { Ok(()) } else { Err(Unfit::Other(reasons.join("\n"))) }
     };
     let (linux, _) = linux::choose(&scheduler, Some(wanted), in_kernel, &[], &[], false)?;

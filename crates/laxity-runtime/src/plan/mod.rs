@@ -83,6 +83,8 @@ pub struct LivePlan {
     pub(crate) follows_owners: bool,
     /// The system of Laxity's scheduler, if that schedules.
     pub(crate) system: Option<SystemConfig>,
+    /// All locks, if its scheduler in the kernel schedules and GPUs are locked.
+    pub(crate) kernel_locks: Option<Vec<lock::Config>>,
 }
 
 /// When a run is over.
@@ -166,12 +168,11 @@ impl LivePlan {
         let wanted = options.linux.or(is_ours.then_some(LinuxScheduler::Laxity));
         let in_kernel = || {
             kernel::fits(&options.scheduler, &placement)?;
-            let mut reasons = refusal::beyond_kernel(workload, &models);
-            reasons.extend(beyond_linux.iter().cloned());
+            let reasons = refusal::beyond_kernel(workload, &models);
             if reasons.is_empty() { Ok(()) } else { Err(Unfit::Other(reasons.join("\n"))) }
         };
         let (linux, note) = linux::choose(&scheduler, wanted, in_kernel, &models, &reserved, uses_all)?;
-        if linux != LinuxScheduler::Laxity && !beyond_linux.is_empty() {
+        if !matches!(linux, LinuxScheduler::Laxity | LinuxScheduler::Kernel) && !beyond_linux.is_empty() {
             return Err(beyond_linux.join("\n"));
         }
         let ranks = compiled.header.tasks[..models.len()].iter().map(|task| task.rank);
@@ -272,12 +273,16 @@ impl LivePlan {
         let handling = handling(workload, linux, use_gpus);
         let header = TraceHeader { is_linked, handling, ..header(compiled, workload, linux) };
         let locks = &compiled.locks.configs;
-        let pools = if use_gpus { pools::new(&header, locks, workload, &tasks, is_ours)? } else { Vec::new() };
+        let pools =
+            if use_gpus { pools::new(&header, locks, workload, &tasks, is_ours || is_in_kernel)? } else { Vec::new() };
         let is_klmirqd = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });
         notes.splice(0..0, notes::left_out(workload, &models, linux, use_gpus));
         let first_device = models.len() + workload.platform.gpus.len();
         let schedule = Schedule { linux, is_linked, placement: &placement, seed, end };
         let devices = LiveDevice::all(workload, compiled, first_device, &schedule);
+        if is_in_kernel && is_klmirqd {
+            pools::refuse_apart(&pools, &header, &tasks, workload)?;
+        }
         let graphs = edges::graphs(workload, compiled)?;
         edges::set_messages(&mut tasks, &graphs);
         Ok(LivePlan {
@@ -296,6 +301,7 @@ impl LivePlan {
             devices,
             first_device,
             state: StatePlan::new(workload).filter(|_| use_gpus),
+            kernel_locks: (is_in_kernel && !pools.is_empty()).then(|| locks.clone()),
             pools,
             tasks,
             header,
@@ -411,7 +417,9 @@ fn without_modelled_interrupts(workload: &Workload) -> Workload {
 /// How threads are scheduled that handle interrupts, each of one device. Those of GPUs are above all tasks under classes of Linux.
 fn handling(workload: &Workload, linux: LinuxScheduler, use_gpus: bool) -> InterruptHandling {
     match workload.gpu_management.handling {
-        InterruptHandling::Klmirqd { .. } if linux == LinuxScheduler::Laxity || !use_gpus => {
+        InterruptHandling::Klmirqd { .. }
+            if matches!(linux, LinuxScheduler::Laxity | LinuxScheduler::Kernel) || !use_gpus =>
+        {
             InterruptHandling::Klmirqd { threads: None }
         }
         low @ InterruptHandling::PreemptRt(ThreadPriority::Low) if !use_gpus => low,

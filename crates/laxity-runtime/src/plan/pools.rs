@@ -13,11 +13,11 @@ use super::TaskPlan;
 pub(crate) struct Pool {
     pub lock: LockId,
     pub gpus: Vec<GpuId>,
-    /// How `laxity-gpu` grants it; `None`: Laxity's scheduler does.
+    /// How `laxity-gpu` grants it; `None`: the locks of Laxity's scheduler, or those beside its scheduler in the kernel, do.
     pub arbitration: Option<Arbitration>,
 }
 
-/// The pools of GPUs of `header`, whose locks are configured by `locks`; `is_ours`: Laxity's scheduler grants them.
+/// The pools of GPUs of `header`, whose locks are configured by `locks`; `is_ours`: `laxity-gpu` does not grant them.
 ///
 /// # Errors
 /// What `laxity-gpu` refuses.
@@ -45,6 +45,36 @@ pub(super) fn new(
         pools.push(Pool { lock, gpus: gpus.clone(), arbitration });
     }
     Ok(pools)
+}
+
+/// Refuses tasks that use a GPU whose interrupts are handled in another cluster: there the scheduler in the kernel knows no owner.
+///
+/// # Errors
+/// Which task, and which GPU.
+pub(super) fn refuse_apart(
+    pools: &[Pool],
+    header: &TraceHeader,
+    tasks: &[TaskPlan],
+    workload: &Workload,
+) -> Result<(), String> {
+    for pool in pools {
+        for gpu in &pool.gpus {
+            let there = header.tasks[tasks.len() + gpu.index()].cluster;
+            let uses = |task: &TaskPlan| task.ops.iter().any(|op| is_lock(op, pool.lock));
+            let mut users = tasks.iter().zip(&header.tasks).filter(|(task, _)| uses(task));
+            if let Some((task, info)) = users.find(|(_, info)| info.cluster != there) {
+                return Err(format!(
+                    "task \"{}\" of cluster {} uses GPU \"{}\", whose interrupts are handled in cluster {there}, and in the kernel the thread that \
+                     does works for jobs of its own cluster; write another `handling`, give each cluster GPUs of its own, or take another \
+                     --scheduler",
+                    task.name,
+                    info.cluster,
+                    workload.platform.gpus[gpu.index()].name
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// How `laxity-gpu` grants `gpus`, whose lock is configured by `config`, to so many `users`.

@@ -231,10 +231,12 @@ impl Server {
                 }
                 Err(error) => Answer::Refused(error.to_string()),
             },
-            Ok(Request::Handle(request)) => match self.tasks.handle(&self.kernel, &mut self.borrowed, &request) {
-                Ok(status) => Answer::Handles(status),
-                Err(reason) => Answer::Refused(reason),
-            },
+            Ok(Request::Handle(request)) => {
+                let asks = connection.peer().map_err(|error| error.to_string());
+                let handles =
+                    asks.and_then(|process| self.tasks.handle(&self.kernel, &mut self.borrowed, process, &request));
+                handles.map_or_else(Answer::Refused, Answer::Handles)
+            }
             Ok(Request::Prepare) => match self.tasks.prepare(&self.kernel, member) {
                 Ok(new) => {
                     page = new;

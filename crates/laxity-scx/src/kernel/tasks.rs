@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::thread;
+use std::time::Duration;
 
 use laxity_model::{Instant, Nanos, PriorityRule};
 use laxity_sys::clock::now;
@@ -11,7 +13,7 @@ use laxity_sys::scheduling::Attributes;
 use laxity_trace::TaskKind;
 use libbpf_rs::MapHandle;
 
-use super::borrowed::{Borrowed, KernelThread};
+use super::borrowed::{Borrowed, HandlingThread};
 use super::object::{Kernel, Start};
 use crate::layout::{COMPLETE_EACH, ENTRIES, JobCounters};
 use crate::protocol::{Begin, InterruptRequest, InterruptStatus, NAME_MAX, Releases, TaskRequest, TaskStatus};
@@ -21,6 +23,9 @@ use crate::trace::RecordedTask;
 /// Numbers of tasks, and of pages, in the kernel (`LAXITY_TASKS` and `LAXITY_PAGES`).
 const TASKS: usize = 256;
 const PAGES: u32 = 64;
+/// How often, and after what time again, a thread is looked at that is about to sleep.
+const TRIES: usize = 100;
+const LOOK: Duration = Duration::from_millis(1);
 
 /// A task, also one that is no more, or a thread that handles interrupts.
 struct Known {
@@ -147,15 +152,17 @@ impl Tasks {
         self.known.push(known);
     }
 
-    /// Makes a thread of the kernel, of which `borrowed` then knows, handle interrupts for tasks. An error is the reason.
+    /// Makes a thread of the kernel, of which `borrowed` then knows, or one of `process`, which asks, handle interrupts for tasks. An error
+    /// is the reason why it does not.
     pub fn handle(
         &mut self,
         kernel: &Kernel,
         borrowed: &mut Borrowed,
+        process: u32,
         request: &InterruptRequest,
     ) -> Result<InterruptStatus, String> {
         self.refresh(kernel);
-        let thread = KernelThread::of(request.thread)?;
+        let thread = asleep(request.thread, process)?;
         let has_cpu = |cpus: &Vec<usize>| cpus.contains(&thread.cpu);
         let cluster = request.cluster.or_else(|| self.clusters.iter().position(has_cpu)).ok_or_else(|| {
             format!("{thread} was last on CPU {}, which no task has; say which cluster it works for", thread.cpu)
@@ -194,7 +201,11 @@ impl Tasks {
         let begin = Begin { thread: thread.number, is_program: false, task };
         self.check(&begin)?;
         let number = self.free_number(kernel)?;
-        let own = borrowed.keep(&thread, moves.then_some(&before))?;
+        let own = match thread.process {
+            None => borrowed.keep(&thread, moves.then_some(&before))?,
+            // It schedules itself again when the scheduler has ended, as it does its other threads.
+            Some(_) => Attributes::of(thread.number).map_err(|error| format!("{thread}: {error}"))?,
+        };
         give_cpus()?;
         let start = Start {
             thread: thread.number,
@@ -219,13 +230,13 @@ impl Tasks {
         // From now on it comes to the scheduler, which knows it.
         own.ordinary().give_to(thread.number).map_err(|error| format!("{thread} keeps its class: {error}"))?;
         let counters = JobCounters { thread: thread.number, ..JobCounters::default() };
-        let (process, page, entry, is_over) = (0, NO_PAGE, 0, false);
+        let (process, page, entry, is_over) = (thread.process.unwrap_or(0), NO_PAGE, 0, false);
         self.add(number, Known { begin, process, cluster, page, entry, counters, is_over, own: Some(own) });
         Ok(self.interrupt(kernel, number, own))
     }
 
     /// The number of a thread that handles interrupts for that cluster already, and how Linux scheduled it before.
-    fn handler(&self, thread: &KernelThread, cluster: usize) -> Option<(usize, Attributes)> {
+    fn handler(&self, thread: &HandlingThread, cluster: usize) -> Option<(usize, Attributes)> {
         let is_it = |known: &Known| !known.is_over && known.begin.thread == thread.number && known.cluster == cluster;
         let number = self.numbers.iter().position(|&task| is_it(&self.known[task]))?;
         Some((number, self.known[self.numbers[number]].own?))
@@ -455,4 +466,19 @@ impl Tasks {
         };
         self.numbers.iter().map(task).collect()
     }
+}
+
+/// The thread of that number. One of `process`, which asks for it, has sent the question, and is about to sleep until the answer: from when it
+/// handles interrupts until it sleeps no event would say that it runs.
+fn asleep(number: u32, process: u32) -> Result<HandlingThread, String> {
+    for _ in 0..TRIES {
+        let thread = HandlingThread::of(number, process)?;
+        if thread.process.is_none() || thread.sleeps {
+            return Ok(thread);
+        }
+        thread::sleep(LOOK);
+    }
+    Err(format!(
+        "thread {number} of process {process} does not sleep, and a thread that is to handle interrupts must when it begins"
+    ))
 }

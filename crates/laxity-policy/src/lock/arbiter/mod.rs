@@ -189,6 +189,19 @@ impl Arbiter {
         self.holdings.wait_of(task).map(|wait| wait.lock)
     }
 
+    /// Calls `gives` for each task that waits and each task that inherits from it at once, rather than through another one: the
+    /// holder of what it waits for, or the one that it is a donor of.
+    pub fn heirs(&self, mut gives: impl FnMut(TaskId, TaskId)) {
+        for lock in &self.contended {
+            self.locks[lock.index()].discipline.inheritance(&mut gives);
+        }
+    }
+
+    /// The tasks that wait for a lock.
+    pub fn waiters(&self) -> impl Iterator<Item = TaskId> {
+        self.holdings.waits().map(|(task, _)| task)
+    }
+
     /// Tasks that wait for each other in a circle and for ever, each for a lock that the next holds. Looks at all
     /// tasks, so call it when nothing else can happen.
     pub fn deadlock(&self) -> Option<Vec<TaskId>> {
