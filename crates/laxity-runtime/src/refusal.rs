@@ -142,10 +142,16 @@ pub(crate) fn beyond_kernel(workload: &Workload, tasks: &[Task]) -> Vec<String> 
     reasons
 }
 
+/// Whether the task locks something, and has a budget: where that ends in the kernel the job's deadline changes, of which no arbiter of
+/// locks in user space hears.
+pub(crate) fn locks_within_budget(task: &Task) -> bool {
+    let locks = |step: &Step| any(step, &|step| matches!(step, Step::Gpu(_) | Step::Critical { .. }));
+    task.server.is_some() && task.body.iter().any(locks)
+}
+
 /// What tasks that use GPUs, or share locks with such, must not have in the kernel.
 fn gpus_in_kernel(workload: &Workload, tasks: &[Task], reasons: &mut Vec<String>) {
-    let locks = |step: &Step| any(step, &|step| matches!(step, Step::Gpu(_) | Step::Critical { .. }));
-    for task in tasks.iter().filter(|task| task.server.is_some() && task.body.iter().any(locks)) {
+    for task in tasks.iter().filter(|task| locks_within_budget(task)) {
         reasons.push(format!(
             "task \"{}\": a budget, and locks in a workload with GPUs: where a budget ends in the kernel the job's deadline changes, and the \
              arbiter of the locks does not hear of that; leave `budget` out, or take another --scheduler",

@@ -83,7 +83,7 @@ pub struct LivePlan {
     pub(crate) follows_owners: bool,
     /// The system of Laxity's scheduler, if that schedules.
     pub(crate) system: Option<SystemConfig>,
-    /// All locks, if its scheduler in the kernel schedules and GPUs are locked.
+    /// All locks, if its scheduler in the kernel schedules and an arbiter in user space grants them.
     pub(crate) kernel_locks: Option<Vec<lock::Config>>,
 }
 
@@ -275,6 +275,7 @@ impl LivePlan {
         let locks = &compiled.locks.configs;
         let pools =
             if use_gpus { pools::new(&header, locks, workload, &tasks, is_ours || is_in_kernel)? } else { Vec::new() };
+        let is_arbitrated = is_in_kernel && !locks.is_empty() && !models.iter().any(refusal::locks_within_budget);
         let is_klmirqd = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });
         notes.splice(0..0, notes::left_out(workload, &models, linux, use_gpus));
         let first_device = models.len() + workload.platform.gpus.len();
@@ -301,7 +302,7 @@ impl LivePlan {
             devices,
             first_device,
             state: StatePlan::new(workload).filter(|_| use_gpus),
-            kernel_locks: (is_in_kernel && !pools.is_empty()).then(|| locks.clone()),
+            kernel_locks: is_arbitrated.then(|| locks.clone()),
             pools,
             tasks,
             header,
