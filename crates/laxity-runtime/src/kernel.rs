@@ -95,7 +95,7 @@ pub(crate) struct InKernel {
     membership: Membership,
     /// The resources, where one thread after the other may have them.
     locks: Vec<Lock>,
-    /// All locks, if GPUs are locked.
+    /// All locks, if an arbiter in user space grants them.
     arbitrated: Option<KernelLocks>,
     turns: Turns,
     /// Of each GPU the thread that handles its interrupts, under klmirqd.
@@ -155,7 +155,7 @@ impl Turns {
 const LOOK: Duration = Duration::from_millis(20);
 
 impl InKernel {
-    /// For a run with that many resources, tasks and GPUs, and with locks of GPUs if there are any.
+    /// For a run with that many resources, tasks and GPUs, and with all its locks if an arbiter grants them.
     ///
     /// # Errors
     /// If the scheduler is not there any more.
@@ -231,7 +231,7 @@ impl InKernel {
         self.interrupts.get(gpu)?.get()
     }
 
-    /// All locks, where GPUs are locked.
+    /// All locks, where an arbiter in user space grants them.
     pub fn arbitrated(&self) -> Option<&KernelLocks> {
         self.arbitrated.as_ref()
     }

@@ -1,4 +1,4 @@
-//! The locks of a run with GPUs under Laxity's scheduler in the kernel: resources, tokens and engines, all by the arbiter that
+//! The locks of a run under Laxity's scheduler in the kernel: resources, tokens and engines, all by the arbiter that
 //! the simulator has.
 //!
 //! ```text
