@@ -54,7 +54,7 @@ pub enum laxity_server {
     LAXITY_SERVER_CBS_HARD = 0,
     /// It goes on, due a period later (a soft constant bandwidth server): for LAXITY_RULE_EDF.
     LAXITY_SERVER_CBS_SOFT = 1,
-    /// It waits until what it used first comes back, a period after its use began (a sporadic server).
+    /// It waits until what it used first comes back, a period after a job could first use it (a sporadic server).
     LAXITY_SERVER_SPORADIC = 2,
 }
 

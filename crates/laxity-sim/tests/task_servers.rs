@@ -46,7 +46,7 @@ fn a_hard_server_waits_and_a_soft_one_goes_on_with_less_urgency() {
     assert_eq!(drawn(tasks(ServerKind::CbsSoft), "G-EDF", 15), "cpu0 00111111000....");
 }
 
-/// The second job, at 8, finds 1 left. Of a sporadic server each part comes back 6 after its use began: at 12 and at 14; of a
+/// The second job, at 8, finds 1 left. Of a sporadic server each part comes back 6 after a job could first use it: at 12 and at 14; of a
 /// constant bandwidth server all of it at 12.
 #[test]
 fn parts_of_a_sporadic_budget_come_back_one_by_one() {
