@@ -276,7 +276,8 @@ fn spending(evidence: &Evidence) -> String {
         return out;
     }
     let keys = laxity::Kind::ALL.map(|kind| {
-        format!("<span class=\"key\" style=\"background:{}\"></span>{}", kind.colour(), escape(kind.words()))
+        let (colour, words) = (kind.colour(), escape(kind.words()));
+        format!("<span class=\"whole\"><span class=\"key\" style=\"background:{colour}\"></span>{words}</span>")
     });
     format!(
         "<h2>Where the laxity went</h2>\n<p>What a job was spent with from its arrival to its completion, relative to its \
