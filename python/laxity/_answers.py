@@ -248,7 +248,8 @@ def tune(
         workload: what to search from.
         load: what to multiply all execution times with first, to the thousandth.
         within: how long to search at most.
-        duration: for how long to simulate each configuration; None: ten of the longest periods, at least 1 s.
+        duration: for how long to simulate each configuration; None: ten periods of each task after its
+            phase, at least 1 s.
         seed: of the search and of the simulations.
         overheads: as in `laxity.simulate`.
         best: how many of the best to keep.

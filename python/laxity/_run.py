@@ -91,7 +91,7 @@ def run(
         policy: as in `laxity.simulate`; None: the workload's own.
         scheduler: what schedules the threads: Laxity's own scheduler, in user space or in the kernel, or a class of
             Linux; None: the strongest that is permitted and does what the policy says. "other" guarantees nothing.
-        duration: jobs released within it are run; None: ten of the longest periods, at least 1 s.
+        duration: jobs released within it are run; None: ten periods of each task after its phase, at least 1 s.
         seed: decides random execution times, gaps and jitter of tasks without code.
         trace: whether to keep every event, as `Result.trace`.
         arbitration: as in `laxity.simulate`.

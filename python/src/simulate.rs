@@ -67,7 +67,8 @@ pub fn end_of(duration: Option<&str>, workload: &Workload) -> PyResult<Instant> 
 ///     workload: what to simulate.
 ///     policy: "G-EDF", "C-RM", "P-DM", "G-FP", a realization such as "CE1" or "S-CQm", or both as "C-RM/FEm";
 ///         None: the workload's own.
-///     duration: simulated time with its unit, such as "60 s" or "250 ms"; None: ten of the longest periods, at least 1 s.
+///     duration: simulated time with its unit, such as "60 s" or "250 ms"; None: ten periods of each task
+///         after its phase, at least 1 s.
 ///     seed: decides random execution times, gaps between arrivals and jitter; 0 to 2**64 - 1.
 ///     trace: whether to keep every event. Takes about 40 bytes of memory an event, some ten events a job.
 ///     overheads: a published profile such as "brandenburg2009-worst" (that of the policy) or "none"; the path of a

@@ -39,7 +39,8 @@ pub enum Policies {
 /// Args:
 ///     workloads: what to simulate.
 ///     policy: one or several, as `laxity.simulate` takes them; None: each workload's own.
-///     duration: simulated time of each, with its unit; None: ten of its longest periods, at least 1 s.
+///     duration: simulated time of each, with its unit; None: ten periods of each task after its phase, at
+///         least 1 s.
 ///     seed: of every simulation: two policies see the same jobs.
 ///     overheads: as in `laxity.simulate`.
 ///     per: "workload" for a row a simulation, "task" for a row a task of each.

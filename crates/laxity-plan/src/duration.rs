@@ -2,7 +2,8 @@
 
 use laxity_model::{Nanos, Workload};
 
-/// Long enough for every task and source of a graph to have released ten jobs, and at least 1 s.
+/// Ten periods of every task and source of a graph after its phase, so that each has released ten jobs (fewer if gaps are added to
+/// its periods), and at least 1 s.
 pub fn default_duration(workload: &Workload) -> Nanos {
     let tasks = workload.tasks.iter().map(|task| (task.phase, task.period));
     let nodes = workload.graphs.iter().flat_map(|graph| &graph.nodes);

@@ -53,6 +53,17 @@ const VERBS: [&[&str]; 48] = [
     &["completions"],
 ];
 
+/// The duration that nothing was said about is the same everywhere (`laxity_plan::default_duration`).
+#[test]
+fn verbs_say_alike_for_how_long_they_simulate() {
+    for verb in ["simulate", "run", "report", "tune"] {
+        let (_, out, _) = run([verb, "--help"]);
+        let words: Vec<&str> = out.split_whitespace().collect();
+        let said = words.join(" ");
+        assert!(said.contains("[default: ten periods of each task after its phase, at least 1 s]"), "{verb}: {out}");
+    }
+}
+
 #[test]
 fn every_verb_explains_itself_and_those_with_arguments_give_examples() {
     for verb in VERBS {

@@ -31,6 +31,7 @@ mod graph_scheduled;
 mod graph_trace;
 #[cfg(target_os = "linux")]
 mod graph_watch;
+mod guides;
 mod help;
 mod hostile;
 #[cfg(target_os = "linux")]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{folder, laxity, stdout};
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -22,7 +22,7 @@ fn shown<'r>(readme: &'r str, command: &str) -> &'r str {
 }
 
 /// Runs `laxity COMMAND` in `directory`, with the root's files below it.
-fn printed(directory: &Path, command: &str) -> String {
+pub fn printed(directory: &Path, command: &str) -> String {
     let words = command
         .split(' ')
         .skip(1)

@@ -66,7 +66,7 @@ pub struct Arguments {
     #[cfg(target_os = "linux")]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
     cpus: Option<u16>,
-    /// Simulate and run for DURATION [default: ten of the longest periods, at least 1 s]
+    /// Simulate and run for DURATION [default: ten periods of each task after its phase, at least 1 s]
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<Nanos>,
     /// Seed of random execution times, arrivals and jitter

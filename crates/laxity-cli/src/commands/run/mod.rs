@@ -62,7 +62,7 @@ pub struct Arguments {
     /// Run on NUMBER CPUs though the workload is for more: neighbours share one, and clusters that then share a CPU are one
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
     cpus: Option<u16>,
-    /// Run for DURATION, as in 60s or "2 min" [default: ten of the longest periods, at least 1 s]
+    /// Run for DURATION, as in 60s or "2 min" [default: ten periods of each task after its phase, at least 1 s]
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<Nanos>,
     /// Seed of random execution times, arrivals and jitter

@@ -43,7 +43,7 @@ pub struct Arguments {
     file: PathBuf,
     #[command(flatten)]
     instead: Alternatives,
-    /// Simulate for DURATION, as in 60s or "2 min" [default: ten of the longest periods, at least 1 s]
+    /// Simulate for DURATION, as in 60s or "2 min" [default: ten periods of each task after its phase, at least 1 s]
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<Nanos>,
     /// Seed of random execution times, arrivals and jitter

@@ -47,7 +47,7 @@ pub struct Arguments {
     /// Search for DURATION at most
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1 min")]
     within: Nanos,
-    /// Simulate each configuration for DURATION [default: ten of the longest periods, at least 1 s]
+    /// Simulate each configuration for DURATION [default: ten periods of each task after its phase, at least 1 s]
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<Nanos>,
     /// Seed of the search and of the simulations
