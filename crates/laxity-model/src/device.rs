@@ -52,7 +52,8 @@ pub enum ServerKind {
     /// Constant bandwidth server: the budget is full at once and the deadline a period later, so that it may go on
     /// with less urgency (Abeni & Buttazzo, RTSS 1998).
     CbsSoft,
-    /// Sporadic server: each part of the budget comes back a period after its use began (Sprunt, Sha & Lehoczky 1989).
+    /// Sporadic server: each part of the budget comes back a period after there was first work for it, whether that had the
+    /// CPU then or not (Sprunt, Sha & Lehoczky 1989).
     Sporadic,
 }
 

@@ -291,7 +291,7 @@ pub(super) fn interrupts(task: &AnalysedTask, length: u64) -> u64 {
     // A job that tokens release waits for its predecessor, so that those that piled up come as fast as jobs are complete.
     let released = if server.awaits_tokens { completions } else { releases(task, 0, length) };
     let sent = completions.saturating_mul(task.node.map_or(0, |tokens| tokens.sent));
-    // A sporadic server's budget comes back in parts, one for each time that its use began.
+    // A sporadic server's budget comes back in parts, one for each time that a job could begin to use it.
     released.saturating_mul(2).saturating_add(length.div_ceil(period)).saturating_add(2).saturating_add(sent)
 }
 
