@@ -103,8 +103,9 @@ impl SimulationResult {
 
     /// The CPUs as a `pyarrow.Table`, one row a CPU.
     ///
-    /// Columns: cpu (uint16), busy_ns (executing jobs), lock_wait_ns, idle_ns (int64), utilization (float64, 0 to 1),
-    /// and for each source of overhead SOURCE_count and SOURCE_ns (int64).
+    /// Columns: cpu (uint16), busy_ns (executing jobs and best-effort tasks), best_effort_ns (the latter's part),
+    /// lock_wait_ns, spin_ns, idle_ns, overhead_ns (int64), utilization (float64, 0 to 1), and for each source of
+    /// overhead SOURCE_count and SOURCE_ns (int64).
     #[getter]
     fn cpus<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         table(py, tables::cpus(&self.header, &self.summary)?)

@@ -220,6 +220,7 @@ fn push_usage(columns: &mut Columns, usages: &[&MachineSummary]) {
         columns.push(name, Int64Array::from_iter_values(usages.iter().map(|usage| int(of(usage)))), false);
     };
     push("busy_ns".to_owned(), &|usage| usage.busy.0);
+    push("best_effort_ns".to_owned(), &|usage| usage.best_effort.0);
     push("lock_wait_ns".to_owned(), &|usage| usage.lock_wait.0);
     push("spin_ns".to_owned(), &|usage| usage.spin.0);
     push("idle_ns".to_owned(), &|usage| usage.idle.0);

@@ -1,4 +1,5 @@
-//! Numbers for tables: exact integers in, text out, aligned by having the same number of decimals.
+//! Numbers for tables: exact integers in, text out, aligned by having the same number of decimals. All are rounded to the
+//! nearest, halves up, and something is never shown as nothing: `<0.01` in place of `0.00` (decision 158).
 
 use laxity_model::{Nanos, SignedNanos};
 

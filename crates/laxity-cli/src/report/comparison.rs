@@ -74,5 +74,5 @@ fn cpu_time(report: &Report) -> [Cell; 2] {
     let machine = &report.summary.machine;
     let available = u128::from(report.summary.duration.0) * report.summary.cpus.len() as u128;
     let overheads = u128::from(machine.overheads.cpu_time().0) + u128::from(machine.lock_wait.0);
-    [percent(u128::from(machine.busy.0), available).into(), percent(overheads, available).into()]
+    [percent(u128::from(machine.of_jobs().0), available).into(), percent(overheads, available).into()]
 }

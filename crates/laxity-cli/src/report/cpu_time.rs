@@ -36,7 +36,11 @@ pub fn sources(report: &Report) -> Table {
         .group("share", &["%"])
         .group("count", &[""])
         .group("mean", &[""]);
-    table.row(vec!["jobs".into(), unit.show(machine.busy).into(), share(machine.busy).into()]);
+    table.row(vec!["jobs".into(), unit.show(machine.of_jobs()).into(), share(machine.of_jobs()).into()]);
+    if has_best_effort(report) {
+        let time = machine.best_effort;
+        table.row(vec!["best effort".into(), unit.show(time).into(), share(time).into()]);
+    }
     for (kind, name) in ON_CPU {
         let usage = machine.overheads.of(kind);
         if usage.count > 0 && !usage.time.is_zero() {
@@ -90,38 +94,53 @@ pub fn cpus(report: &Report) -> Table {
         .collect();
     let names: Vec<&str> = kinds.iter().map(|(_, name)| *name).collect();
     let spins = !machine.spin.is_zero();
-    let mut table = Table::of("cpu").group("jobs", &["%"]).group("overheads, %", &names).group("lock wait", &["%"]);
+    let mut table = Table::of("cpu").group("jobs", &["%"]);
+    let shares = has_best_effort(report);
+    if shares {
+        table = table.group("best effort", &["%"]);
+    }
+    table = table.group("overheads, %", &names).group("lock wait", &["%"]);
     if spins {
         table = table.group("spinning", &["%"]);
     }
     let rest = if report.header.origin == Origin::Live { "no job" } else { "idle" };
     table = table.group(rest, &["%"]);
     let available = u128::from(report.summary.duration.0);
+    let columns = Columns { kinds: &kinds, shares, spins };
     for cpu in &report.summary.cpus {
-        table.row(cpu_row(cpu.cpu.to_string(), &cpu.usage, &kinds, spins, available));
+        table.row(cpu_row(cpu.cpu.to_string(), &cpu.usage, columns, available));
     }
     let all = available * report.summary.cpus.len() as u128;
-    table.total(cpu_row("all".to_owned(), machine, &kinds, spins, all));
+    table.total(cpu_row("all".to_owned(), machine, columns, all));
     table
 }
 
-fn cpu_row(
-    name: String,
-    usage: &MachineSummary,
-    kinds: &[(OverheadKind, &str)],
+/// Which columns there are besides those that always are.
+#[derive(Clone, Copy)]
+struct Columns<'a> {
+    kinds: &'a [(OverheadKind, &'a str)],
+    shares: bool,
     spins: bool,
-    available: u128,
-) -> Vec<Cell> {
+}
+
+fn cpu_row(name: String, usage: &MachineSummary, columns: Columns<'_>, available: u128) -> Vec<Cell> {
+    let Columns { kinds, shares, spins } = columns;
     let share = |time: Nanos| match time {
         Nanos::ZERO => Cell::faint(percent(0, available)),
         time => percent(u128::from(time.0), available).into(),
     };
-    let mut cells = vec![name.into(), share(usage.busy)];
+    let mut cells = vec![name.into(), share(usage.of_jobs())];
+    cells.extend(shares.then(|| share(usage.best_effort)));
     cells.extend(kinds.iter().map(|(kind, _)| share(usage.overheads.of(*kind).time)));
     cells.push(share(usage.lock_wait));
     cells.extend(spins.then(|| share(usage.spin)));
     cells.push(share(usage.idle));
     cells
+}
+
+/// Whether there are best-effort tasks, whose time is not that of jobs.
+fn has_best_effort(report: &Report) -> bool {
+    report.summary.memory.as_ref().is_some_and(|memory| !memory.best_effort.is_empty())
 }
 
 /// All CPUs' time together.

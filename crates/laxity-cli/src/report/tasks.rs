@@ -33,7 +33,7 @@ pub fn table(report: &Report) -> Table {
     }
     let mut cells = vec!["total".into(), Cell::default(), Cell::default()];
     cells.push(match report.header.origin {
-        Origin::Simulated => format!("{:.1}", 100.0 * utilization(report)).into(),
+        Origin::Simulated => percent(utilization(report), ONE).into(),
         Origin::Live => Cell::default(),
     });
     cells.extend(jobs(&report.summary.total, unit));
@@ -54,20 +54,16 @@ fn parameters(task: &TaskInfo, unit: TimeUnit) -> [Cell; 3] {
         return [unit.show(task.period).into(), Cell::faint("-"), Cell::faint("-")];
     }
     let utilization = percent(u128::from(task.wcet.0), u128::from(task.period.0));
-    [unit.show(task.period).into(), unit.show(task.wcet).into(), one_decimal(&utilization).into()]
+    [unit.show(task.period).into(), unit.show(task.wcet).into(), utilization.into()]
 }
 
-/// Of all tasks, in CPUs.
-pub fn utilization(report: &Report) -> f64 {
-    report.tasks().map(|task| task.wcet.0 as f64 / task.period.0.max(1) as f64).sum()
-}
+/// A whole CPU, as [`utilization`] counts.
+pub const ONE: u128 = 1_000_000_000_000;
 
-/// Cuts the second decimal off.
-fn one_decimal(percent: &str) -> String {
-    match percent.starts_with('<') {
-        true => "<0.1".to_owned(),
-        false => percent.strip_suffix(|last: char| last.is_ascii_digit()).unwrap_or(percent).to_owned(),
-    }
+/// Of all tasks, in parts of [`ONE`].
+pub fn utilization(report: &Report) -> u128 {
+    // At most 2^64 ns in each of 1 ns, times 2^40; each term is too small by less than 10^-12.
+    report.tasks().map(|task| u128::from(task.wcet.0) * ONE / u128::from(task.period.0.max(1))).sum()
 }
 
 /// The cells from `released` on.

@@ -33,7 +33,7 @@ pub fn text(report: &Report, per_cpu: bool, width: Option<usize>) -> String {
 /// What was scheduled, where, how and for how long.
 fn heading(report: &Report) -> String {
     let header = &report.header;
-    let utilization = tasks::utilization(report);
+    let utilization = tasks::utilization(report) as f64 / tasks::ONE as f64;
     let tasks = counted(report.tasks().count() as u64, "task");
     let mut out = format!("{}{}{}\n", style::STRONG, header.workload, style::RESET);
     let mut line = |label: &str, value: String| {

@@ -96,6 +96,17 @@ fn the_numbers_are_those_of_the_schedule() {
     assert_eq!(run["machine"]["idle_ns"], 5_000_000);
 }
 
+/// The control task has 1 ms of every 30, and a best-effort task the rest.
+#[test]
+fn the_part_of_best_effort_tasks_is_a_part_of_what_executed() {
+    let run = parse(&["simulate", "--json", "--for", "300ms"], &fixture("best-effort.toml"));
+    for usage in [&run["machine"], &run["cpus"][0]] {
+        let parts = ["busy_ns", "best_effort_ns", "idle_ns"].map(|key| &usage[key]);
+        assert_eq!(parts, [300_000_000, 290_000_000, 0]);
+    }
+    assert_eq!(run["memory"]["best_effort"][0]["execution_ns"], 290_000_000);
+}
+
 #[test]
 fn several_policies_are_several_runs() {
     let value = parse(&["simulate", "--json", "--for", "100ms", "--policy", "CEm,CQm"], &fixture("two.toml"));

@@ -36,10 +36,10 @@ time       12 ms simulated
        period   wcet  util.  ────────── jobs ───────────  ─ response time, ms ─  tardiness     laxity  ────── switches ───────
 task       ms     ms      %  released  completed  missed   mean    p99      max    max, ms  least, ms  preemptions  migrations
 ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-t0      4.000  1.000   25.0         3          3       0  1.000  1.000    1.000      0.000      3.000            0           0
-t1      6.000  2.000   33.3         2          2       0  2.500  3.000    3.000      0.000      3.000            0           0
+t0      4.000  1.000  25.00         3          3       0  1.000  1.000    1.000      0.000      3.000            0           0
+t1      6.000  2.000  33.33         2          2       0  2.500  3.000    3.000      0.000      3.000            0           0
 ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-total                  58.3         5          5       0  1.600  3.000    3.000      0.000      3.000            0           0
+total                 58.33         5          5       0  1.600  3.000    3.000      0.000      3.000            0           0
 
           total  share
 CPU time     ms      %  count  mean
@@ -169,6 +169,41 @@ fn best_effort_tasks_have_a_table_of_what_they_executed() {
         predicate::str::contains("best-effort task")
             .and(predicate::str::is_match(r"indexer +290\.0").expect("a pattern")),
     );
+}
+
+/// The same: what a best-effort task had is no job's time.
+#[test]
+fn time_of_best_effort_tasks_is_apart_from_that_of_jobs() {
+    let rows = r"jobs +10\.000 +3\.33\nbest effort +290\.000 +96\.67\nidle +0\.000 +0\.00\n";
+    let words = ["--for", "300ms", "--per-cpu"];
+    let (code, said, err) = run(["simulate".as_ref(), fixture("best-effort.toml").as_os_str()]
+        .into_iter()
+        .chain(words.iter().map(std::ffi::OsStr::new)));
+    assert_eq!(code, 0, "{err}");
+    assert!(predicate::str::is_match(rows).expect("a pattern").eval(&said), "{said}");
+    assert!(predicate::str::is_match(r"\ncpu0 +3\.33 +96\.67 ").expect("a pattern").eval(&said), "{said}");
+}
+
+/// Decision 158: to the nearest, as `check` does; and nothing is no more than nothing where there are no tasks.
+#[test]
+fn shares_are_rounded_as_their_total_is() {
+    let simulated = |tasks: &str| {
+        let file = format!("laxity = 1\nname = \"w\"\n[platform]\ncpus = 1\n{tasks}");
+        let output = laxity().args(["simulate", "-"]).write_stdin(file).output().expect("the binary starts");
+        stdout(&output)
+    };
+    let task = |name: &str, period: &str, wcet: &str| {
+        format!("[[task]]\nname = \"{name}\"\nperiod = \"{period}\"\nwcet = \"{wcet}\"\n")
+    };
+    let tasks = [task("seven", "1 s", "700 us"), task("half", "3 ms", "2 ms"), task("least", "1 s", "1 us")].concat();
+    let said = simulated(&tasks);
+    for row in
+        [r"seven +1000\.000 +0\.700 +0\.07 ", r"half +3\.000 +2\.000 +66\.67 ", r"least .* <0\.01 ", r"total +66\.74 "]
+    {
+        assert!(predicate::str::is_match(row).expect("a pattern").eval(&said), "{row}: {said}");
+    }
+    let none = simulated("");
+    assert!(none.contains("0 tasks, utilization 0.00 at worst") && !none.contains("-0.0"), "{none}");
 }
 
 #[test]

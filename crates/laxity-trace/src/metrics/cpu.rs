@@ -114,7 +114,7 @@ impl CpuFold {
         self.overheads.by_kind[OverheadKind::BottomHalf as usize].count += 1;
     }
 
-    /// The results up to `end`, without `idle` and `utilization`.
+    /// The results up to `end`, without `best_effort`, `idle` and `utilization`.
     pub fn up_to(&self, end: Instant, cpu: &Cpu) -> MachineSummary {
         let mut overheads = self.overheads;
         let mut lock_wait = Nanos(self.lock_wait);

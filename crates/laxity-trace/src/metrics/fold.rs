@@ -53,8 +53,9 @@ impl Metrics {
         }
         let duration = end.saturating_since(Instant::ZERO);
         let cpus = self.cpus.iter().zip(self.replay.cpus());
-        let usages: Vec<MachineSummary> =
+        let mut usages: Vec<MachineSummary> =
             cpus.map(|(fold, cpu)| with_idle(fold.up_to(end, cpu), u128::from(duration.0))).collect();
+        let memory = self.memory.as_ref().map(|memory| memory.summary(end, &self.replay, &mut usages));
         let machine = with_idle(sum(&usages), u128::from(duration.0) * usages.len() as u128);
         let kind = |summary: &TaskSummary| self.kinds[summary.task.index()];
         let (threads, tasks) = self
@@ -76,7 +77,7 @@ impl Metrics {
             inversions: extras.and_then(|extras| extras.inversions(end, &self.replay)),
             graphs: extras.map(Extras::graphs).unwrap_or_default(),
             chains: extras.map(Extras::chains).unwrap_or_default(),
-            memory: self.memory.as_ref().map(|memory| memory.summary(end, &self.replay)),
+            memory,
             stolen: self.cpus.iter().enumerate().filter_map(|(cpu, fold)| fold.stolen(CpuId(cpu as u16))).collect(),
             outside: self
                 .cpus
@@ -253,6 +254,7 @@ fn sum(usages: &[MachineSummary]) -> MachineSummary {
     let add = |a: Nanos, b: Nanos| Nanos(a.0.saturating_add(b.0));
     for usage in usages {
         total.busy = add(total.busy, usage.busy);
+        total.best_effort = add(total.best_effort, usage.best_effort);
         total.lock_wait = add(total.lock_wait, usage.lock_wait);
         total.spin = add(total.spin, usage.spin);
         for (mine, their) in total.overheads.by_kind.iter_mut().zip(usage.overheads.by_kind) {

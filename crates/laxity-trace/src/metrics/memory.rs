@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use laxity_model::{CpuId, Engine, GpuId, Instant, JobId, Nanos, TaskId};
 use serde::Serialize;
 
+use super::MachineSummary;
 use crate::replay::Replay;
 use crate::{Event, LockKind, TaskKind, TraceHeader};
 
@@ -112,6 +113,8 @@ struct CpuFold {
     /// When the present period began, and the tasks that were counted in it.
     since: Instant,
     counted: Vec<TaskId>,
+    /// What best-effort tasks executed here before.
+    executed: u64,
     /// The best-effort job that has the CPU, and since when.
     job: Option<(JobId, Instant)>,
     throttled: Option<(Option<TaskId>, Instant)>,
@@ -157,12 +160,11 @@ impl MemoryFold {
             }
             Event::Preempt { cpu, job } | Event::Complete { cpu, job } if self.tasks.contains_key(&job.task) => {
                 self.use_period(at, cpu);
+                self.execute(at, cpu, job, before);
                 if let Some(state) = self.cpus.get_mut(cpu.index()) {
                     state.job = None;
                 }
-                let executed = before.cpu(cpu).filter(|cpu| cpu.job() == Some(job)).map(|cpu| cpu.executed_by(at));
                 if let Some(task) = self.tasks.get_mut(&job.task) {
-                    task.execution = task.execution.saturating_add(executed.unwrap_or_default().0);
                     task.completed |= matches!(event, Event::Complete { .. });
                 }
             }
@@ -207,8 +209,8 @@ impl MemoryFold {
         }
     }
 
-    /// The results up to `end`, which is no earlier than the last record.
-    pub fn summary(&self, end: Instant, replay: &Replay) -> MemorySummary {
+    /// The results up to `end`, which is no earlier than the last record; says in `usages`, by CPU, what best-effort tasks had.
+    pub fn summary(&self, end: Instant, replay: &Replay, usages: &mut [MachineSummary]) -> MemorySummary {
         let mut fold = self.clone();
         for cpu in 0..fold.cpus.len() as u16 {
             let cpu = CpuId(cpu);
@@ -216,12 +218,12 @@ impl MemoryFold {
             if let Some((task, since)) = fold.cpus[cpu.index()].throttled {
                 fold.add_throttled(cpu, task, end.saturating_since(since));
             }
-            if let Some((job, _)) = fold.cpus[cpu.index()].job
-                && let Some(executed) = replay.cpu(cpu).filter(|cpu| cpu.job() == Some(job))
-                && let Some(task) = fold.tasks.get_mut(&job.task)
-            {
-                task.execution = task.execution.saturating_add(executed.executed_by(end).0);
+            if let Some((job, _)) = fold.cpus[cpu.index()].job {
+                fold.execute(end, cpu, job, replay);
             }
+        }
+        for (usage, cpu) in usages.iter_mut().zip(&fold.cpus) {
+            usage.best_effort = Nanos(cpu.executed);
         }
         let held_now = if fold.holders > 0 { end.saturating_since(fold.held_since).0 } else { 0 };
         let best_effort = |(task, name): &(TaskId, String)| {
@@ -247,6 +249,18 @@ impl MemoryFold {
 
     fn is_bandwidth(&self, lock: laxity_model::LockId) -> bool {
         self.locks.get(lock.index()).copied().unwrap_or(false)
+    }
+
+    /// The best-effort job leaves `cpu` at `at`, or the trace ends then.
+    fn execute(&mut self, at: Instant, cpu: CpuId, job: JobId, before: &Replay) {
+        let Some(state) = before.cpu(cpu).filter(|cpu| cpu.job() == Some(job)) else { return };
+        let executed = state.executed_by(at).0;
+        if let Some(state) = self.cpus.get_mut(cpu.index()) {
+            state.executed = state.executed.saturating_add(executed);
+        }
+        if let Some(task) = self.tasks.get_mut(&job.task) {
+            task.execution = task.execution.saturating_add(executed);
+        }
     }
 
     /// The best-effort job on `cpu` used the present period, if that is regulated and it has executed in it.

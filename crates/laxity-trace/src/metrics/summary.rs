@@ -206,9 +206,12 @@ pub struct CpuSummary {
 /// but IPI latency and the cache-related delays, which are part of `busy`) add up to the time there was.
 #[derive(Clone, Debug, PartialEq, Default, Serialize)]
 pub struct MachineSummary {
-    /// Executing jobs, those of interrupt threads included.
+    /// Executing tasks: jobs, those of interrupt threads included, and best-effort tasks.
     #[serde(rename = "busy_ns")]
     pub busy: Nanos,
+    /// The part of `busy` that best-effort tasks had.
+    #[serde(rename = "best_effort_ns", skip_serializing_if = "is_zero")]
+    pub best_effort: Nanos,
     /// Each source of overhead.
     pub overheads: OverheadSummary,
     /// Spinning for a scheduler lock.
@@ -238,6 +241,13 @@ pub struct OverheadUse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct OverheadSummary {
     pub(super) by_kind: [OverheadUse; OverheadKind::ALL.len()],
+}
+
+impl MachineSummary {
+    /// Executing jobs, those of interrupt threads included.
+    pub fn of_jobs(&self) -> Nanos {
+        self.busy.saturating_sub(self.best_effort)
+    }
 }
 
 impl OverheadSummary {

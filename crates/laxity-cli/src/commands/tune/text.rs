@@ -134,12 +134,27 @@ pub fn brief(score: &Score) -> String {
     }
 }
 
-/// Millionths as percent, to the tenth.
+/// Millionths as percent, to the nearest tenth. Something is never shown as nothing.
 fn percent(ppm: i64) -> String {
     format!("{} %", decimal(ppm))
 }
 
 fn decimal(ppm: i64) -> String {
-    let tenths = ppm.unsigned_abs() / 1_000;
+    let tenths = (ppm.unsigned_abs() + 500) / 1_000;
+    if tenths == 0 && ppm != 0 {
+        return if ppm < 0 { ">-0.1" } else { "<0.1" }.to_owned();
+    }
     format!("{}{}.{}", if ppm < 0 { "-" } else { "" }, tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_are_rounded_to_the_nearest_tenth_and_hide_nothing() {
+        assert_eq!([123_449, 123_450, -123_450].map(decimal), ["12.3", "12.3", "-12.3"]);
+        assert_eq!([123_500, 999_999, 0].map(decimal), ["12.4", "100.0", "0.0"]);
+        assert_eq!([499, -499, 500, -500].map(decimal), ["<0.1", ">-0.1", "0.1", "-0.1"]);
+    }
 }
