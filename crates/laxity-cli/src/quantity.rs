@@ -62,6 +62,15 @@ pub fn percent(part: u128, whole: u128) -> String {
     format!("{}.{:02}", rounded / 100, rounded % 100)
 }
 
+/// CPUs that are needed, to three decimals.
+pub fn cpus_needed(needed: f64) -> String {
+    match needed {
+        needed if needed > 0.0 && needed < 0.0005 => "<0.001".to_owned(),
+        // Nothing at all may be a sum of nothing, which is -0.0.
+        needed => format!("{:.3}", needed + 0.0),
+    }
+}
+
 /// `6`, `6.5 thousand` ... : for rates, where digits do not matter.
 pub fn rough(value: f64) -> String {
     match value {
@@ -131,6 +140,10 @@ mod tests {
         assert_eq!(percent(1, 1_000_000), "<0.01");
         assert_eq!(percent(0, 5), "0.00");
         assert_eq!(percent(0, 0), "-");
+        assert_eq!(
+            [0.0, -0.0, 0.0004, 0.0006, 1.1144].map(cpus_needed),
+            ["0.000", "0.000", "<0.001", "0.001", "1.114"]
+        );
     }
 
     #[test]

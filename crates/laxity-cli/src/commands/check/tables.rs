@@ -3,7 +3,7 @@
 use laxity_analysis::check::{Bound, BoundSource, Finding, Report, Status, TaskReport, Term};
 use laxity_model::Nanos;
 
-use crate::quantity::{TimeUnit, percent};
+use crate::quantity::{TimeUnit, cpus_needed, percent};
 use crate::table::{Cell, Table, cut};
 
 /// Task names longer than this are cut.
@@ -87,7 +87,7 @@ pub fn clusters(report: &Report) -> Table {
             index.to_string().into(),
             cut(&cpus.join(","), NAME_WIDTH_MAX).into(),
             cluster.tasks.len().to_string().into(),
-            format!("{:.3}", cluster.load.before_f64() + 0.0).into(),
+            cpus_needed(cluster.load.before_f64()).into(),
             utilization(cluster.load.after_f64()),
             status(cluster.hard.status),
             Cell::faint(tests(&cluster.hard)),
@@ -175,7 +175,7 @@ pub fn comparison(reports: &[Report]) -> Table {
             status(report.hard.status),
             Cell::faint(tests(&report.hard)),
             status(report.soft.status),
-            format!("{:.3}", report.load.before_f64() + 0.0).into(),
+            cpus_needed(report.load.before_f64()).into(),
             utilization(report.load.after_f64()),
             match tardiness {
                 Some(tardiness) if tardiness.is_zero() => Cell::faint(unit.show(tardiness)),
@@ -200,7 +200,7 @@ fn is_bounded(report: &Report) -> bool {
 }
 
 fn utilization(after: Option<f64>) -> Cell {
-    after.map_or_else(|| Cell::faint("-"), |after| format!("{:.3}", after + 0.0).into())
+    after.map_or_else(|| Cell::faint("-"), |after| cpus_needed(after).into())
 }
 
 /// A status in its colour.
