@@ -4,7 +4,7 @@
 //     car.bind("vision/detect", [&](laxity::Job &job) { detector.run(job.input<uint8_t>("camera")); });
 //     car.run(std::chrono::seconds(10));
 //     for (const laxity::TaskResult &task : car.results())
-//         std::printf("%s: %llu of %llu late\n", task.name.c_str(), task.missed, task.released);
+//         std::cout << task.name << ": " << task.missed << " of " << task.released << " late\n";
 
 #pragma once
 
@@ -44,7 +44,7 @@ public:
     {
         laxity_run_options options = {};
 
-        options.duration_ns = static_cast<uint64_t>(duration.count());
+        options.duration_ns = span_ns(duration, "the duration");
         options.seed = seed;
         options.scheduler = scheduler;
         options.trace = trace.empty() ? nullptr : trace.c_str();
