@@ -75,7 +75,7 @@ fn build_with(source: &str, option: &str) -> Option<PathBuf> {
         return None;
     }
     let mut compile = Command::new(compiler);
-    compile.args([standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-O1", "-o"]);
+    compile.args([standard, "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-g", "-O1", "-o"]);
     compile.arg(&program).arg(&source).arg(flag("-I", "include")).args(libraries());
     // Such as -fsanitize=address,undefined.
     compile.args(std::env::var("LAXITY_TEST_CFLAGS").unwrap_or_default().split_whitespace());
