@@ -18,7 +18,10 @@ const CODE: &str = r#"
 #ifndef PLAIN
 LAXITY_CODE_LIBRARY
 #else
-extern "C" const uint32_t laxity_code_abi = LAXITY_CODE_ABI;
+extern "C" {
+extern const uint32_t laxity_code_abi;
+const uint32_t laxity_code_abi = LAXITY_CODE_ABI;
+}
 #endif
 static int third(laxity_code_call *call) { return call->job == 3; }
 LAXITY_CODE int throws(laxity_code_call *call)

@@ -93,6 +93,13 @@ impl Watches {
         (are_over, over.into_iter().map(Started::join).fold(outcome, Result::and))
     }
 
+    /// If one crashed before the run has begun.
+    pub fn unlink_after_crash(&self) {
+        if self.crashed().is_some() {
+            self.unlink();
+        }
+    }
+
     /// The memory goes with the process, which its names would outlast.
     fn unlink(&self) {
         // What cannot be removed has no remedy here; `laxity gc` removes it later.
@@ -127,6 +134,11 @@ impl Watch {
     pub fn crashed(&self) -> Option<String> {
         let how = self.crash.end()?;
         Some(format!("{}: its code {how}; the trace is complete up to there", self.place()))
+    }
+
+    /// How it crashed before its first job, if it did, in words that follow its task.
+    pub fn crashed_at_first(&self) -> Option<String> {
+        self.crash.end().map(|how| format!("before its first job: its code {how}"))
     }
 
     /// That it has not come back, if it is in code.
