@@ -121,6 +121,7 @@ fn a_cmake_project_finds_the_package_and_runs_a_workload_file_with_functions_of_
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[..3], [format!("{name}/camera 5"), format!("{name}/fuse 5"), "1 5 5".to_owned()], "{said}");
     assert!(lines[3].starts_with("87 ") && lines[3].contains("job 2: its code failed"), "{said}");
+    assert!(lines[3].ends_with("answered 1: no"), "{said}");
     assert!(lines[4].starts_with("86 there is no task or node \"fuse\""), "{said}");
     assert!(fs::metadata(&trace).expect("it was written").len() > 0);
     assert!(build.join("libfusion.so").exists());
