@@ -1,8 +1,6 @@
 //! What readers copy compiles, by each compiler that is there, without a warning: all examples in C and C++, and all blocks of the
 //! guides, each within a program of `guides/` that has what the block leaves out.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -10,10 +8,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use support::root;
-
 /// What compilers are asked to say.
 const WARNINGS: [&str; 6] = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-fsyntax-only"];
+
+/// The repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("capi/ has a parent")
+}
 
 /// Files of `folder` in C and C++, in order.
 fn sources(folder: &str) -> Vec<PathBuf> {
