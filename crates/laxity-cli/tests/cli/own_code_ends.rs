@@ -101,7 +101,7 @@ fn build(folder: &Path) -> bool {
 
 /// What the run says in which node `a` has `run`, and node `b` works, after it was seen that nothing is left. It has `completed`
 /// jobs of `a`, if the trace is to say so.
-fn end_of(folder: &Path, case: &str, of_a: &str, completed: Option<&str>) -> String {
+fn end_of(folder: &Path, case: &str, of_a: &str, completed: Option<u64>) -> String {
     let graph = format!("ends-{case}-{}", std::process::id());
     let text = format!(
         "laxity = 1\nname = \"ends\"\nscheduler = \"P-RM\"\nplatform.cpus = 1\n[[graph]]\nname = \"{graph}\"\n\
@@ -119,10 +119,10 @@ fn end_of(folder: &Path, case: &str, of_a: &str, completed: Option<&str>) -> Str
     let left = left.filter(|entry| entry.file_name().to_string_lossy().contains(&graph));
     assert_eq!(left.count(), 0, "{case}: no name is left");
     if let Some(completed) = completed {
-        let (code, out, err) = run(["trace", &trace, "metrics"]);
+        let (code, out, err) = run(["trace", &trace, "metrics", "--json"]);
         assert_eq!(code, 0, "{case}: {err}");
-        let row = out.lines().find(|line| line.contains("/a")).unwrap_or_else(|| panic!("{case}: {out}"));
-        assert!(row.split_whitespace().any(|word| word == completed), "{case}: {out}");
+        let metrics: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        assert_eq!(metrics["tasks"][0]["completed"].as_u64(), Some(completed), "{case}: {out}");
     }
     err
 }
@@ -145,7 +145,7 @@ fn code_that_does_not_return_ends_the_run_with_an_error_and_a_trace() {
         ("ends", "says_too_much", "its message 0 to b has a length of 1073741824 bytes, and 64 fit"),
     ] {
         let of_a = format!("library = \"lib{library}.so\", symbol = \"{symbol}\"");
-        let err = end_of(folder.path(), &format!("{library}-{symbol}"), &of_a, Some("3"));
+        let err = end_of(folder.path(), &format!("{library}-{symbol}"), &of_a, Some(3));
         assert!(err.contains(what), "{symbol}: {err}");
         assert!(!err.contains("fatal runtime error"), "{symbol}: {err}");
     }
