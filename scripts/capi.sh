@@ -9,7 +9,8 @@ cd "$(dirname "$0")/.."
 
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 # Until 1.0 a minor version may break programs; capi/build.rs gives the library the same name.
-soname=liblaxity.so.${version%.*}
+minor=${version%.*}
+soname=liblaxity.so.$minor
 
 built=${CARGO_TARGET_DIR:-target}/$profile
 if [ "$profile" = dev ]; then
@@ -36,7 +37,7 @@ Name: laxity
 Description: Live graphs, vision graphs, workload files, and GPUs that processes share
 Version: $version
 Libs: -L\${libdir} -llaxity
-Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc
+Libs.private: -lutil -lrt -lpthread -lm -ldl
 Cflags: -I\${includedir}
 END
 # The package of CMake: find_package(laxity) and target_link_libraries(program laxity::laxity); laxity::code are the headers
@@ -55,7 +56,8 @@ endif()
 END
 cat >"$prefix/lib/cmake/laxity/laxityConfigVersion.cmake" <<END
 set(PACKAGE_VERSION "$version")
-if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
+if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION OR NOT PACKAGE_FIND_VERSION_MINOR EQUAL ${minor#*.}
+        OR NOT PACKAGE_FIND_VERSION_MAJOR EQUAL ${minor%.*})
     set(PACKAGE_VERSION_COMPATIBLE FALSE)
 else()
     set(PACKAGE_VERSION_COMPATIBLE TRUE)

@@ -654,7 +654,7 @@ typedef int32_t (*laxity_kernel)(void *argument, const struct laxity_view *view)
 
 // A parameter of a node: an input reads an object, an output writes all of it, and what does both changes it in place.
 struct laxity_vx_parameter {
-    // The object: the number that it was given.
+    // The object: the number that it was given. Those of other graphs are refused.
     uint32_t object;
     // Whether the node reads it.
     bool reads;
@@ -1560,7 +1560,7 @@ enum laxity_result laxity_vx_graph_new(const struct laxity_registry *registry,
 
 // Adds an object of `bytes` bytes, or, if `slots` is not 1, a delay of so many: slot 0 is written in this job, slot k
 // was k jobs ago, up to `slots` - 1. Slots that no job wrote hold `initial`, which is as long, or zeros if it is NULL.
-// `object` is its number.
+// `object` is its number, which no object of another graph has.
 enum laxity_result laxity_vx_graph_object(struct laxity_vx_graph *graph,
                                           const char *name,
                                           size_t bytes,
@@ -1723,7 +1723,8 @@ enum laxity_result laxity_workload_bind(struct laxity_workload *workload,
 
 // Runs the workload on threads of this process, and returns when all its jobs are done. The results of its tasks are there
 // then, also if it failed. LAXITY_ERROR_WORKLOAD if it cannot be run here, LAXITY_ERROR_CODE if a function failed or
-// crashed: the message names task and job. After a crash the process should end: the thread stays where it crashed.
+// crashed: the message names task and job. After a crash the process should end: the thread stays where it crashed. A function
+// that calls exit ends the run so, and then the process.
 enum laxity_result laxity_workload_run(struct laxity_workload *workload,
                                        const struct laxity_run_options *options);
 

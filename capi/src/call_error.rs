@@ -82,8 +82,14 @@ pub(crate) enum CallError {
     /// A change that is only possible between jobs.
     #[error("the client holds a token; change its priority between jobs")]
     HasToken,
-    #[error("node {node}: the graph has {objects} objects, numbered from 0; there is no object {object}")]
-    NoObject { node: String, object: u32, objects: usize },
+    #[error("node {node}: the graph has no object {object}; pass the number that one was given when it was added")]
+    NoObject { node: String, object: u32 },
+    /// The number of an object, but not of this graph's.
+    #[error(
+        "node {node}: object {object} is one of another graph; make it an object of this one ({})",
+        ::laxity_vx::Status::InvalidScope
+    )]
+    Scope { node: String, object: u32 },
     #[error("the node has no parameter that is object {object}; declare that it reads or writes it")]
     Undeclared { object: u32 },
     #[error("the graph has not ended in time; wait again, or longer")]
@@ -134,7 +140,7 @@ impl CallError {
             CallError::Thread => LAXITY_ERROR_THREAD,
             CallError::NoToken => LAXITY_ERROR_NO_TOKEN,
             CallError::HasToken | CallError::Order { .. } => LAXITY_ERROR_ORDER,
-            CallError::NoObject { .. } => LAXITY_ERROR_NO_OBJECT,
+            CallError::NoObject { .. } | CallError::Scope { .. } => LAXITY_ERROR_NO_OBJECT,
             CallError::Undeclared { .. } => LAXITY_ERROR_ACCESS,
             CallError::Workload { .. } => LAXITY_ERROR_WORKLOAD,
             CallError::NoTask { .. } => LAXITY_ERROR_NO_TASK,
@@ -150,7 +156,8 @@ impl CallError {
             | CallError::NoJob { node }
             | CallError::Incomplete { node, .. }
             | CallError::Parameter { node, .. }
-            | CallError::NoObject { node, .. } => Details::node(node),
+            | CallError::NoObject { node, .. }
+            | CallError::Scope { node, .. } => Details::node(node),
             CallError::NoEdge { from, to } | CallError::Tokens { from, to } => Details::edge(from, to),
             CallError::Message { node, edge, .. } => Details::node(node).on(edge.as_ref()),
             _ => Details::default(),

@@ -6,6 +6,7 @@
 
 use std::ffi::{CString, c_char, c_void};
 use std::slice;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::laxity_vx::{Action, Context, Delay, Format, Graph, Item, KernelError, Node, Parameter, Status, Verified};
@@ -36,7 +37,7 @@ pub type laxity_vx_kernel = Option<unsafe extern "C" fn(argument: *mut c_void, j
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct laxity_vx_parameter {
-    /// The object: the number that it was given.
+    /// The object: the number that it was given. Those of other graphs are refused.
     object: u32,
     /// Whether the node reads it.
     reads: bool,
@@ -61,6 +62,8 @@ impl Handle for laxity_vx_verified {
 /// The value of a graph's handle.
 pub(crate) struct Described {
     graph: Graph,
+    /// In the upper bits of the numbers of its objects: so those of other graphs are known.
+    number: u32,
     /// By number; an object is a delay of one slot.
     objects: Vec<Delay<Format>>,
 }
@@ -70,6 +73,9 @@ pub(crate) struct Checked {
     pub verified: Verified,
     dot: CString,
 }
+
+/// Bits of an object's number that count the objects of its graph. No graph can have more: see `laxity_graph::COUNT_MAX`.
+const OBJECT_BITS: u32 = 16;
 
 /// The input callback returns this after the last frame.
 pub const LAXITY_VX_END: i32 = -1;
@@ -146,7 +152,7 @@ pub unsafe extern "C" fn laxity_vx_graph_new(
             Context::at(unsafe { handle::get(registry) }?.directory())
         };
         // SAFETY: the caller promises that `name` ends with NUL.
-        let described = Described { graph: context.graph(unsafe { text(name, "name") }?), objects: Vec::new() };
+        let described = Described::new(context.graph(unsafe { text(name, "name") }?));
         *graph = handle::make(Mutex::new(described));
         Ok(())
     })
@@ -154,7 +160,7 @@ pub unsafe extern "C" fn laxity_vx_graph_new(
 
 /// Adds an object of `bytes` bytes, or, if `slots` is not 1, a delay of so many: slot 0 is written in this job, slot k
 /// was k jobs ago, up to `slots` - 1. Slots that no job wrote hold `initial`, which is as long, or zeros if it is NULL.
-/// `object` is its number.
+/// `object` is its number, which no object of another graph has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_graph_object(
     graph: *mut laxity_vx_graph,
@@ -339,6 +345,13 @@ pub unsafe extern "C" fn laxity_vx_verified_release(verified: *mut *mut laxity_v
 }
 
 impl Described {
+    fn new(graph: Graph) -> Described {
+        static GRAPHS: AtomicU32 = AtomicU32::new(0);
+        // Never 0, so that variables that were not set name no object. A number comes again after 65535 graphs.
+        let number = GRAPHS.fetch_add(1, Ordering::Relaxed) % u32::from(u16::MAX) + 1;
+        Described { graph, number, objects: Vec::new() }
+    }
+
     /// Adds an object and answers with its number.
     ///
     /// # Safety
@@ -352,8 +365,9 @@ impl Described {
                 place.copy_from_slice(unsafe { slice::from_raw_parts(initial.cast::<u8>(), place.len()) });
             })
         });
-        // A graph has far fewer: see `laxity_graph::COUNT_MAX`.
-        (self.objects.len() - 1) as u32
+        // A graph with more cannot be verified, whichever number they have.
+        let index = (self.objects.len() - 1) as u32 % (1 << OBJECT_BITS);
+        self.number << OBJECT_BITS | index
     }
 
     /// The parameters of the node called `node`, and its kernel, which reaches what they say.
@@ -376,8 +390,13 @@ impl Described {
             (false, _) => unsafe { slice::from_raw_parts(parameters, count) },
         };
         let object = |number: u32| -> Result<Delay<Format>, Error> {
-            let missing = || CallError::NoObject { node: node.to_owned(), object: number, objects: self.objects.len() };
-            self.objects.get(number as usize).copied().ok_or_else(|| missing().into())
+            let (graph, index) = (number >> OBJECT_BITS, number % (1 << OBJECT_BITS));
+            let node = || node.to_owned();
+            if graph != self.number && graph != 0 {
+                return Err(CallError::Scope { node: node(), object: number }.into());
+            }
+            let found = self.objects.get(index as usize).filter(|_| graph != 0);
+            found.copied().ok_or_else(|| CallError::NoObject { node: node(), object: number }.into())
         };
         let parameter = |given: &laxity_vx_parameter| {
             let object = object(given.object)?;

@@ -213,7 +213,8 @@ pub unsafe extern "C" fn laxity_workload_bind(
 
 /// Runs the workload on threads of this process, and returns when all its jobs are done. The results of its tasks are there
 /// then, also if it failed. LAXITY_ERROR_WORKLOAD if it cannot be run here, LAXITY_ERROR_CODE if a function failed or
-/// crashed: the message names task and job. After a crash the process should end: the thread stays where it crashed.
+/// crashed: the message names task and job. After a crash the process should end: the thread stays where it crashed. A function
+/// that calls exit ends the run so, and then the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_workload_run(
     workload: *mut laxity_workload,
@@ -234,7 +235,9 @@ pub unsafe extern "C" fn laxity_workload_run(
         loaded.is_stopped.store(false, Ordering::Relaxed);
         let duration = Nanos(given.duration_ns);
         let options = Options { scheduler: state.workload.scheduler, linux, seed: given.seed, duration };
-        state.run(&options, trace, &loaded.is_stopped)
+        let outcome = state.run(&options, trace, &loaded.is_stopped);
+        laxity_sys::crash::let_exit_go_on();
+        outcome
     })
 }
 

@@ -11,12 +11,15 @@ use support::{PREFIX, run, stdout};
 const LISTS: &str = "cmake_minimum_required(VERSION 3.16)
 project(car CXX)
 set(CMAKE_CXX_STANDARD 17)
-find_package(laxity 0.1 REQUIRED)
+find_package(laxity MINOR REQUIRED)
 add_executable(car car.cpp)
 target_link_libraries(car laxity::laxity)
 add_library(fusion SHARED fusion.cpp)
 target_link_libraries(fusion laxity::code)
 ";
+
+/// The version whose programs run with this library.
+const MINOR: &str = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
 
 /// Each node checks what it is given, and the program that both did all their jobs; then a function fails.
 const PROGRAM: &str = r#"
@@ -88,8 +91,9 @@ fn a_cmake_project_finds_the_package_and_runs_a_workload_file_with_functions_of_
     }
     let place = Directory::new("cmake");
     let name = format!("cmake-{}", std::process::id());
-    let write =
-        |file: &str, text: &str| fs::write(place.path().join(file), text.replace("NAME", &name)).expect("a folder");
+    let write = |file: &str, text: &str| {
+        fs::write(place.path().join(file), text.replace("NAME", &name).replace("MINOR", MINOR)).expect("a folder")
+    };
     for (file, text) in
         [("CMakeLists.txt", LISTS), ("car.cpp", PROGRAM), ("fusion.cpp", LIBRARY), ("car.toml", WORKLOAD)]
     {
@@ -97,7 +101,19 @@ fn a_cmake_project_finds_the_package_and_runs_a_workload_file_with_functions_of_
     }
     let build = place.path().join("build");
     let prefix = format!("-DCMAKE_PREFIX_PATH={}", PREFIX.display());
-    run(Command::new("cmake").arg("-S").arg(place.path()).arg("-B").arg(&build).arg(prefix));
+    run(Command::new("cmake").arg("-S").arg(place.path()).arg("-B").arg(&build).arg(&prefix));
+    // Programs for an earlier minor version, or a later patch, are not for this library.
+    let later = format!("{MINOR}.999");
+    for (version, is_found) in
+        [("0.0.5", false), (MINOR, true), (env!("CARGO_PKG_VERSION"), true), (later.as_str(), false), ("999.0", false)]
+    {
+        write("CMakeLists.txt", &LISTS.replace("MINOR", version));
+        let other = place.path().join(format!("for-{version}"));
+        let mut ask = Command::new("cmake");
+        let output = ask.arg("-S").arg(place.path()).arg("-B").arg(other).arg(&prefix).output().expect("it starts");
+        assert_eq!(output.status.success(), is_found, "{version}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    write("CMakeLists.txt", LISTS);
     run(Command::new("cmake").arg("--build").arg(&build));
     let trace = place.path().join("car.lxt");
     let mut car = Command::new(build.join("car"));
@@ -105,6 +121,7 @@ fn a_cmake_project_finds_the_package_and_runs_a_workload_file_with_functions_of_
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[..3], [format!("{name}/camera 5"), format!("{name}/fuse 5"), "1 5 5".to_owned()], "{said}");
     assert!(lines[3].starts_with("87 ") && lines[3].contains("job 2: its code failed"), "{said}");
+    assert!(lines[3].ends_with("answered 1: no"), "{said}");
     assert!(lines[4].starts_with("86 there is no task or node \"fuse\""), "{said}");
     assert!(fs::metadata(&trace).expect("it was written").len() > 0);
     assert!(build.join("libfusion.so").exists());

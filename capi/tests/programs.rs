@@ -19,7 +19,10 @@ use support::{PREFIX, root, run, stdout};
 #[derive(Clone, Copy, PartialEq)]
 enum Linked {
     Shared,
+    /// Laxity's library alone is inside.
     Static,
+    /// Those of the system are, too.
+    Whole,
 }
 
 const PIPELINE: &str = "10 images, 45 is the sum of their first pixels, doubled: 90\n";
@@ -54,14 +57,24 @@ fn objects_are_changed_in_place_and_remembered_in_a_delay() {
 
 #[test]
 fn a_static_library_needs_nothing_where_it_runs() {
-    let program = build("examples/c/pipeline.c", Linked::Static);
-    let place = Directory::new("static");
-    let bare = || {
-        let mut command = Command::new(&program);
-        command.env_remove("LD_LIBRARY_PATH");
-        command
-    };
-    assert_eq!(said_together(bare, &["camera", "filter", "display"], &place), PIPELINE);
+    for linked in [Linked::Static, Linked::Whole] {
+        let program = build("examples/c/pipeline.c", linked);
+        let place = Directory::new("static");
+        let bare = || {
+            let mut command = Command::new(&program);
+            command.env_remove("LD_LIBRARY_PATH");
+            command
+        };
+        assert_eq!(said_together(bare, &["camera", "filter", "display"], &place), PIPELINE);
+    }
+}
+
+#[test]
+fn the_guide_links_with_the_libraries_that_the_static_one_needs() {
+    let guide = fs::read_to_string(root().join("docs/guides/c.md")).expect("a guide");
+    let private = private_libraries().join(" ");
+    let line = format!("-Wl,-Bstatic -llaxity -Wl,-Bdynamic {private}\n");
+    assert!(guide.contains(&line), "the guide does not say {line}");
 }
 
 /// Neither process knows whether the other has started.
@@ -297,7 +310,11 @@ fn misuse_of_devices_gets_a_number_and_a_text() {
 fn build(source: &str, linked: Linked) -> PathBuf {
     let source = root().join(source);
     let name = source.file_stem().and_then(OsStr::to_str).expect("a name");
-    let suffix = if linked == Linked::Static { "-static" } else { "" };
+    let suffix = match linked {
+        Linked::Shared => "",
+        Linked::Static => "-static",
+        Linked::Whole => "-whole",
+    };
     let program = PREFIX.join(format!("{name}{suffix}"));
     let is_cpp = source.extension() == Some(OsStr::new("cpp"));
     let (compiler, standard) = if is_cpp { ("c++", "-std=c++17") } else { ("cc", "-std=gnu11") };
@@ -308,7 +325,11 @@ fn build(source: &str, linked: Linked) -> PathBuf {
     cc.args(std::env::var("LAXITY_TEST_CFLAGS").unwrap_or_default().split_whitespace());
     match linked {
         Linked::Shared => cc.args(libraries()),
-        Linked::Static => cc.arg(PREFIX.join("lib/liblaxity.a")).args(private_libraries()),
+        Linked::Static => {
+            let library = ["-Wl,-Bstatic", "-llaxity", "-Wl,-Bdynamic"];
+            cc.arg(flag("-L", "lib")).args(library).args(private_libraries())
+        }
+        Linked::Whole => cc.arg("-static").args(libraries()).args(private_libraries()),
     };
     run(cc.arg("-pthread"));
     program

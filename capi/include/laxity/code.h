@@ -41,7 +41,8 @@
 #ifdef __cplusplus
 #define LAXITY_CODE_LIBRARY                                                                                                \
     extern "C" __attribute__((visibility("default"))) const uint32_t laxity_code_abi;                                     \
-    extern "C" const uint32_t laxity_code_abi = LAXITY_CODE_ABI;
+    extern "C" const uint32_t laxity_code_abi = LAXITY_CODE_ABI;                                                           \
+    LAXITY_CODE_GUARD
 #else
 #define LAXITY_CODE_LIBRARY __attribute__((visibility("default"))) const uint32_t laxity_code_abi = LAXITY_CODE_ABI;
 #endif
@@ -115,7 +116,8 @@ LAXITY_CODE_LAYOUT(sizeof(struct laxity_code_call) == 80 && offsetof(struct laxi
                        offsetof(struct laxity_code_call, state) == 72,
                    "calls");
 
-// The function of jobs. Another result than 0 ends the run with an error that names task, job and result.
+// The function of jobs. Another result than 0 ends the run with an error that names task, job and result. It must not throw:
+// the run ends then, too, and the error has the text of the exception if the library was built as C++.
 typedef int laxity_code_function(struct laxity_code_call *call);
 
 // The function that is called once for each task that names it, on its thread, before the first job; other results than 0
@@ -124,5 +126,53 @@ typedef int laxity_code_init(const char *task, void **state);
 
 // The function that is called once after the last job, on the same thread.
 typedef void laxity_code_exit(void *state);
+
+// A library in C++ has a function that calls another one, catches its exception, and writes the text of that.
+#if defined(__cplusplus) && (defined(__cpp_exceptions) || defined(__EXCEPTIONS))
+
+extern "C++" {
+
+#include <exception>
+#include <stdio.h>
+#ifdef __GLIBCXX__
+#include <cxxabi.h>
+#endif
+
+namespace laxity
+{
+
+// Calls `call`. Returns whether it threw: `what`, of `size` bytes, has the text of the exception then.
+inline int guard_code(void (*call)(void *), void *argument, char *what, size_t size)
+{
+    try {
+        call(argument);
+        return 0;
+    } catch (const std::exception &error) {
+        snprintf(what, size, "%s", error.what());
+#ifdef __GLIBCXX__
+    } catch (abi::__forced_unwind &) {
+        // By pthread_exit.
+        throw;
+#endif
+    } catch (...) {
+        snprintf(what, size, "it is no std::exception");
+    }
+    return 1;
+}
+
+} // namespace laxity
+
+} // extern "C++"
+
+#define LAXITY_CODE_GUARD                                                                                                  \
+    extern "C" __attribute__((visibility("default"))) int laxity_code_guard(void (*)(void *), void *, char *, size_t);    \
+    extern "C" int laxity_code_guard(void (*call)(void *), void *argument, char *what, size_t size)                       \
+    {                                                                                                                      \
+        return laxity::guard_code(call, argument, what, size);                                                             \
+    }
+
+#else
+#define LAXITY_CODE_GUARD
+#endif
 
 #endif

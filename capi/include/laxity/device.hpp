@@ -98,22 +98,23 @@ public:
     // `duration` at least. Throws what the kernel throws.
     template <typename F> void launch(F &&kernel, std::chrono::nanoseconds duration = {}) const
     {
+        const uint64_t duration_ns = span_ns(duration, "the duration of a launch");
         struct Call {
             F &kernel;
             std::exception_ptr error;
         } call{ kernel, nullptr };
         const auto run = [](void *argument, const laxity_view *view) noexcept -> int32_t {
-            Call &call = *static_cast<Call *>(argument);
+            Call &of_launch = *static_cast<Call *>(argument);
 
             try {
-                call.kernel(View(view));
+                of_launch.kernel(View(view));
                 return 0;
             } catch (...) {
-                call.error = std::current_exception();
+                of_launch.error = std::current_exception();
                 return 1;
             }
         };
-        const laxity_result result = laxity_device_launch(thread_, run, &call, static_cast<uint64_t>(duration.count()));
+        const laxity_result result = laxity_device_launch(thread_, run, &call, duration_ns);
 
         if (call.error)
             std::rethrow_exception(call.error);

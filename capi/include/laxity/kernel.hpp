@@ -97,17 +97,17 @@ class Task
 public:
     Task(const Scheduler &scheduler, const Parameters &parameters)
     {
-        const auto count = [](std::chrono::nanoseconds span) { return static_cast<uint64_t>(span.count()); };
+        const std::string of = " of task " + parameters.name;
         laxity_kernel_parameters all = {};
 
         all.name = parameters.name.c_str();
         all.cluster = parameters.cluster ? static_cast<int32_t>(*parameters.cluster) : -1;
         all.priority = parameters.priority;
-        all.period_ns = count(parameters.period);
-        all.deadline_ns = count(parameters.deadline);
-        all.wcet_ns = count(parameters.wcet);
-        all.budget_ns = count(parameters.budget);
-        all.start_ns = parameters.start ? nanoseconds(*parameters.start) : 0;
+        all.period_ns = span_ns(parameters.period, "the period" + of);
+        all.deadline_ns = span_ns(parameters.deadline, "the deadline" + of);
+        all.wcet_ns = span_ns(parameters.wcet, "the wcet" + of);
+        all.budget_ns = span_ns(parameters.budget, "the budget" + of);
+        all.start_ns = parameters.start ? time_ns(*parameters.start, "the start" + of) : 0;
         all.releases = parameters.releases;
         check(laxity_kernel_task_begin(scheduler.get(), &all, handle_.out()));
     }
@@ -126,7 +126,7 @@ public:
     {
         laxity_kernel_job job;
 
-        check(laxity_kernel_task_wait_until(handle_.get(), nanoseconds(release), nanoseconds(deadline), &job));
+        check(laxity_kernel_task_wait_until(handle_.get(), time_ns(release, "the release"), time_ns(deadline, "the deadline"), &job));
         return job;
     }
 
@@ -154,9 +154,9 @@ public:
 
 private:
     // steady_clock is CLOCK_MONOTONIC on Linux.
-    static uint64_t nanoseconds(Clock::time_point time)
+    static uint64_t time_ns(Clock::time_point time, const std::string &of)
     {
-        return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
+        return span_ns(time.time_since_epoch(), of);
     }
 
     Handle<laxity_kernel_task, laxity_kernel_task_release> handle_;

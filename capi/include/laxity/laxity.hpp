@@ -2,7 +2,9 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <laxity.h>
 #include <stdexcept>
 #include <string>
@@ -46,15 +48,29 @@ inline void check(laxity_result result)
         throw last_error();
 }
 
+// So many nanoseconds: laxity.h knows no negative spans. Throws Error for one, which `of` names.
+inline uint64_t span_ns(std::chrono::nanoseconds span, const std::string &of)
+{
+    const auto count = span.count();
+
+    if (count < 0)
+        throw Error(LAXITY_ERROR_VALUE, of + " is " + std::to_string(count) + " ns; make it 0 ns or longer");
+    return static_cast<uint64_t>(count);
+}
+
 // Owns a handle.
 template <typename T, laxity_result (*release)(T **)> class Handle
 {
 public:
     Handle() = default;
     Handle(Handle &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    // Releases the handle that it owns before it has the other's.
     Handle &operator=(Handle &&other) noexcept
     {
-        std::swap(handle_, other.handle_);
+        if (this != &other) {
+            release(&handle_);
+            handle_ = std::exchange(other.handle_, nullptr);
+        }
         return *this;
     }
     Handle(const Handle &) = delete;

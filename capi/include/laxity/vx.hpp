@@ -98,8 +98,10 @@ public:
     template <typename E> typename E::Reading read(const Object<E> &object, uint32_t ago = 0) const
     {
         const void *bytes;
+        size_t length;
 
-        check(laxity_vx_job_read(job_, object.number(), ago, &bytes, nullptr));
+        check(laxity_vx_job_read(job_, object.number(), ago, &bytes, &length));
+        check_length(object, length);
         return object.exemplar().reading(bytes);
     }
 
@@ -107,8 +109,10 @@ public:
     template <typename E> typename E::Writing write(const Object<E> &object) const
     {
         void *bytes;
+        size_t length;
 
-        check(laxity_vx_job_write(job_, object.number(), &bytes, nullptr));
+        check(laxity_vx_job_write(job_, object.number(), &bytes, &length));
+        check_length(object, length);
         return object.exemplar().writing(bytes);
     }
 
@@ -125,6 +129,17 @@ public:
     laxity_vx_job *get() const { return job_; }
 
 private:
+    // Views reach as far as the exemplar says.
+    template <typename E> static void check_length(const Object<E> &object, size_t length)
+    {
+        const size_t expected = object.exemplar().bytes();
+
+        if (length != expected)
+            throw Error(LAXITY_ERROR_NO_OBJECT, "object " + std::to_string(object.number()) + " has " +
+                                                    std::to_string(length) + " bytes and not " + std::to_string(expected) +
+                                                    "; make views of it with its own exemplar (VX_ERROR_INVALID_FORMAT)");
+    }
+
     laxity_vx_job *job_;
 };
 
@@ -287,7 +302,7 @@ private:
     std::exception_ptr error_;
 };
 
-// A graph that is executed. Destroyed, it is terminated, and its threads have ended.
+// A graph that is executed. Destroyed or assigned to, it is terminated, and its threads have ended.
 class Run
 {
 public:
@@ -296,12 +311,25 @@ public:
     {
         check(laxity_vx_spawn(verified, &options, handle_.out()));
     }
+    Run(Run &&) noexcept = default;
+
+    // The graph that it executed is terminated first, as at its end.
+    Run &operator=(Run &&other) noexcept
+    {
+        // Threads of that graph call the kernels until its handle is released.
+        handle_ = std::move(other.handle_);
+        kernels_ = std::move(other.kernels_);
+        return *this;
+    }
 
     // Waits until the graph has ended. Throws Failed if a node has failed.
     void wait() const { end_within(LAXITY_FOREVER); }
 
-    // As wait(), so long at most. Returns whether the graph has ended.
-    bool wait_for(std::chrono::nanoseconds timeout) const { return end_within(static_cast<uint64_t>(timeout.count())); }
+    // As wait(), so long at most; not at all if that is negative. Returns whether the graph has ended.
+    bool wait_for(std::chrono::nanoseconds timeout) const
+    {
+        return end_within(timeout.count() < 0 ? 0 : static_cast<uint64_t>(timeout.count()));
+    }
 
     // Waits until so many frames are completed, or the graph has ended. Returns how many are completed.
     uint64_t wait_for_frames(uint64_t frames, uint64_t timeout_ns = LAXITY_FOREVER) const
@@ -382,17 +410,17 @@ public:
     {
         laxity_vx_options given = {};
 
-        given.period_ns = static_cast<uint64_t>(options.period.count());
+        given.period_ns = span_ns(options.period, "the period");
         given.policy = options.policy.kind;
         given.base_priority = options.policy.base_priority;
-        given.default_budget_ns = static_cast<uint64_t>(options.policy.default_budget.count());
+        given.default_budget_ns = span_ns(options.policy.default_budget, "the default budget");
         given.measured_frames = options.policy.measured_frames;
         given.margin_percent = options.policy.margin_percent;
         given.replicas = options.replicas;
         given.start_ns = options.start_ns;
-        given.phase_ns = static_cast<uint64_t>(options.phase.count());
+        given.phase_ns = span_ns(options.phase, "the phase");
         given.frames = options.frames;
-        given.duration_ns = static_cast<uint64_t>(options.duration.count());
+        given.duration_ns = span_ns(options.duration, "the duration");
         given.cpus = options.cpus.data();
         given.cpus_count = options.cpus.size();
         given.gpu = options.gpu ? options.gpu->get() : nullptr;
@@ -474,10 +502,11 @@ public:
     void node(const std::string &name, const std::vector<Parameter> &parameters, F kernel,
               std::chrono::nanoseconds budget = {})
     {
+        const uint64_t budget_ns = span_ns(budget, "the budget of node " + name);
         void *argument = add(std::move(kernel));
 
         check(laxity_vx_graph_node(handle_.get(), name.c_str(), parameters.data(), parameters.size(), Kernels::run,
-                                   argument, static_cast<uint64_t>(budget.count())));
+                                   argument, budget_ns));
     }
 
     // The input callback, called at the release of each frame, before all nodes. It may write the graph's input, and
@@ -485,20 +514,22 @@ public:
     template <typename F>
     void input(const std::vector<Parameter> &parameters, F callback, std::chrono::nanoseconds budget = {})
     {
+        const uint64_t budget_ns = span_ns(budget, "the budget of the input callback");
         void *argument = kernels_->add(std::move(callback));
 
         check(laxity_vx_graph_input(handle_.get(), parameters.data(), parameters.size(), Kernels::run, argument,
-                                    static_cast<uint64_t>(budget.count())));
+                                    budget_ns));
     }
 
     // The output callback, called when all nodes have completed a frame. It may read the graph's output.
     template <typename F>
     void output(const std::vector<Parameter> &parameters, F callback, std::chrono::nanoseconds budget = {})
     {
+        const uint64_t budget_ns = span_ns(budget, "the budget of the output callback");
         void *argument = add(std::move(callback));
 
         check(laxity_vx_graph_output(handle_.get(), parameters.data(), parameters.size(), Kernels::run, argument,
-                                     static_cast<uint64_t>(budget.count())));
+                                     budget_ns));
     }
 
     // Derives which node waits for which. The graph is empty afterwards, whether that succeeds or not.

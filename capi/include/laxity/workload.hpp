@@ -4,7 +4,7 @@
 //     car.bind("vision/detect", [&](laxity::Job &job) { detector.run(job.input<uint8_t>("camera")); });
 //     car.run(std::chrono::seconds(10));
 //     for (const laxity::TaskResult &task : car.results())
-//         std::printf("%s: %llu of %llu late\n", task.name.c_str(), task.missed, task.released);
+//         std::cout << task.name << ": " << task.missed << " of " << task.released << " late\n";
 
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <laxity/code.hpp>
 #include <laxity/laxity.hpp>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace laxity
@@ -34,21 +35,27 @@ public:
     // Has the jobs of the task, or of the node GRAPH/NODE, call `body`; if `warm`, once before time 0, too.
     void bind(const std::string &name, std::function<void(Job &)> body, bool warm = false)
     {
-        bodies_.push_back(std::make_unique<std::function<void(Job &)>>(std::move(body)));
-        check(laxity_workload_bind(handle_.get(), name.c_str(), call, bodies_.back().get(), warm));
+        bodies_.push_back(std::make_unique<Body>(name, std::move(body)));
+        check(laxity_workload_bind(handle_.get(), name.c_str(), Body::call, bodies_.back().get(), warm));
     }
 
-    // Runs it, and returns when all its jobs are done.
+    // Runs it, and returns when all its jobs are done. The exception of a body ends the run: its text is in the error.
     void run(std::chrono::nanoseconds duration, laxity_live_scheduler scheduler = LAXITY_SCHEDULER_STRONGEST,
              const std::string &trace = {}, uint64_t seed = 0)
     {
         laxity_run_options options = {};
 
-        options.duration_ns = static_cast<uint64_t>(duration.count());
+        options.duration_ns = span_ns(duration, "the duration");
         options.seed = seed;
         options.scheduler = scheduler;
         options.trace = trace.empty() ? nullptr : trace.c_str();
-        check(laxity_workload_run(handle_.get(), &options));
+        for (const auto &body : bodies_)
+            body->take_what();
+        const laxity_result result = laxity_workload_run(handle_.get(), &options);
+
+        if (result == LAXITY_ERROR_CODE)
+            throw with_what(last_error());
+        check(result);
     }
 
     // Ends a run, from another thread.
@@ -72,13 +79,67 @@ public:
     }
 
 private:
-    static int32_t call(laxity_code_call *call)
+    // A function that is bound, and the text of its exception.
+    class Body
     {
-        return laxity::run(call, *static_cast<std::function<void(Job &)> *>(call->state));
+    public:
+        Body(const std::string &task, std::function<void(Job &)> function) : task_(task), function_(std::move(function)) {}
+
+        static int32_t call(laxity_code_call *call) noexcept
+        {
+            Body &body = *static_cast<Body *>(call->state);
+
+            try {
+                Job job(call);
+
+                body.function_(job);
+                return 0;
+            } catch (const std::exception &error) {
+                body.note(error.what());
+            } catch (...) {
+                body.note("it is no std::exception");
+            }
+            return 1;
+        }
+
+        const std::string &task() const { return task_; }
+
+        std::string take_what()
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            return std::exchange(what_, {});
+        }
+
+    private:
+        void note(const char *what)
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            what_ = what;
+        }
+
+        std::string task_;
+        std::function<void(Job &)> function_;
+        // The thread of the task may outlast the run, if it is stuck.
+        std::mutex mutex_;
+        std::string what_;
+    };
+
+    // The error with what the body of its task threw, if it did.
+    Error with_what(const Error &error) const
+    {
+        const std::string message = error.what();
+
+        for (const auto &body : bodies_) {
+            const std::string what = body->take_what();
+
+            if (!what.empty() && message.find("task \"" + body->task() + "\"") != std::string::npos)
+                return Error(error.result(), message + ": " + what, error.node());
+        }
+        return error;
     }
 
     Handle<laxity_workload, laxity_workload_release> handle_;
-    std::vector<std::unique_ptr<std::function<void(Job &)>>> bodies_;
+    std::vector<std::unique_ptr<Body>> bodies_;
 };
 
 } // namespace laxity

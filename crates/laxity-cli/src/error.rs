@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use laxity_analysis::check::Criterion;
 use laxity_gen::{GenerateError, ParseSpecError};
@@ -174,8 +173,8 @@ pub enum CliError {
 
 impl CliError {
     /// 1: what was asked for failed; 2: bad usage or bad input; 130: interrupted.
-    pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
+    pub fn exit_code(&self) -> u8 {
+        match self {
             CliError::Read { .. }
             | CliError::NotText { .. }
             | CliError::Workload(_)
@@ -201,7 +200,7 @@ impl CliError {
                 code.or(signal.map(|signal| 128 + signal)).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
             }
             CliError::Interrupted { .. } => 130,
-        })
+        }
     }
 }
 

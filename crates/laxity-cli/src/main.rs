@@ -43,13 +43,16 @@ fn main() -> ExitCode {
     let outcome = run(cli.command, &mut output);
     // Text printed before an error belongs before it.
     let printed = output.finish();
-    match outcome.and(printed) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
+    let code = outcome.and(printed).map_or_else(
+        |error| {
             output::error(&error);
             error.exit_code()
-        }
-    }
+        },
+        |()| 0,
+    );
+    #[cfg(target_os = "linux")]
+    laxity_sys::crash::end_process_that_exits(code);
+    ExitCode::from(code)
 }
 
 fn run(command: Command, output: &mut Output) -> Result<(), CliError> {

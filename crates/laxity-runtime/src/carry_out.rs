@@ -57,12 +57,12 @@ impl LivePlan {
     ) -> Result<Ended, String> {
         let registry = Registry::default();
         let graphs = self.create_graphs(&registry).map_err(|error| error.to_string())?;
-        let ended = Run::start(self, &graphs, options)?.carry_on(sink, look);
-        if ended.failed.is_err() {
+        let ended = Run::start(self, &graphs, options).map(|run| run.carry_on(sink, look));
+        if ended.as_ref().map_or(true, |ended| ended.failed.is_err()) {
             // A thread that is stuck in code of the user holds them.
             self.unlink_graphs(&registry);
         }
-        Ok(ended)
+        ended
     }
 }
 

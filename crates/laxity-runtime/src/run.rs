@@ -389,7 +389,8 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
         // were started end, as they are never told to begin.
         let watch = task.code.as_ref().map(|_| Arc::new(Watch::new(&task.name)));
         watches.list.extend(watch.clone());
-        threads.push(start_thread(task, graphs, share, log, &shared, stop, system.as_ref(), watch)?);
+        let started = start_thread(task, graphs, share, log, &shared, stop, system.as_ref(), watch);
+        threads.push(started.inspect_err(|_| watches.unlink_after_crash())?);
     }
     let devices = Devices::start(plan, of_devices, system.as_ref(), stop)?;
     threads.extend(devices.threads);
@@ -456,7 +457,7 @@ fn start_thread(
     let (plan, shared, stop) = (task.clone(), Arc::clone(shared), Arc::clone(stop));
     let worker = worker(task, graphs, Arc::clone(&stop));
     let crashed = watch.clone();
-    let crashed = move || crashed.as_ref().and_then(|watch| watch.crashed());
+    let crashed = move || crashed.as_ref().and_then(|watch| watch.crashed_at_first());
     let make = move || {
         let gpus = share.as_ref().map(|(plan, share)| (&**plan, share));
         Jobs::new(plan, gpus, log, shared, stop, system.as_ref(), watch)

@@ -1,9 +1,13 @@
-//! Crashes of code that is called: a thread that gets SIGSEGV or a signal like it while it is watched stays where it is, and
-//! the other threads learn of it and can end the process properly.
+//! Code that is called and does not return: a thread that crashes while it is watched stays where it is, and the other threads
+//! learn of it and can end the process properly. The same holds for one that code leaves by an exception, by `pthread_exit`
+//! or by `exit`.
 //!
 //! ```text
-//!             the code crashes                     another thread
-//!  (watched) ------------------> (parked for ever) <-------------- Crash::signal
+//!             SIGSEGV, SIGABRT, ...: handle
+//!             unwinding: Watched::drop             another thread
+//!  (watched) ---------------------> (parked for ever) <-------------- Crash::end
+//!             exit: at_exit                   | let_exit_go_on
+//!                                             '----------------> the process ends
 //! ```
 
 use std::cell::Cell;
@@ -11,15 +15,26 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 /// Signals of crashes.
 const SIGNALS: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT];
 
-/// Whether watched code crashed, and how.
+/// The thread was unwound through the frame that called the code.
+const UNWOUND: c_int = -1;
+/// The code called `exit`.
+const EXITED: c_int = -2;
+
+/// Until a thread in `exit` looks whether it may go on.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Whether watched code ended without returning, and how.
 #[derive(Debug, Default)]
 pub struct Crash {
-    signal: AtomicI32,
+    /// The number of a signal, [`UNWOUND`] or [`EXITED`]; 0 before.
+    end: AtomicI32,
     address: AtomicUsize,
 }
 
@@ -32,41 +47,110 @@ thread_local! {
 /// What the process did at these signals before.
 static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 
+/// Whether a thread that was watched is in `exit`.
+static IS_EXITING: AtomicBool = AtomicBool::new(false);
+/// Whether it may go on.
+static MAY_EXIT: AtomicBool = AtomicBool::new(false);
+
 impl Crash {
-    /// Does `call`; a crash in it parks this thread for ever, and is known to other threads that have `self`.
+    /// Does `call`. If that ends in another way than by returning or by a panic, this thread is parked for ever, and other
+    /// threads that have `self` know it.
     pub fn watch<R>(&self, call: impl FnOnce() -> R) -> R {
-        /// Also at the end of a panic.
-        struct Unwatch(*const Crash);
-        impl Drop for Unwatch {
-            fn drop(&mut self) {
-                WATCH.set(self.0);
-            }
-        }
         install();
-        let _unwatch = Unwatch(WATCH.replace(ptr::from_ref(self)));
-        call()
+        let mut watched = Watched { crash: self, before: WATCH.replace(ptr::from_ref(self)), has_returned: false };
+        let result = call();
+        watched.has_returned = true;
+        result
     }
 
-    /// The signal that the code got, in words, if it crashed.
-    pub fn signal(&self) -> Option<String> {
-        let signal = self.signal.load(Ordering::Acquire);
+    /// How the code ended without returning, in words that follow "its code"; `None` if it did not.
+    pub fn end(&self) -> Option<String> {
+        let end = self.end.load(Ordering::Acquire);
         let address = self.address.load(Ordering::Relaxed);
-        let place = || format!("at address {address:#x}");
-        match signal {
-            0 => None,
-            libc::SIGSEGV => Some(format!("SIGSEGV (memory that is not its own) {}", place())),
-            libc::SIGBUS => Some(format!("SIGBUS (memory that is not there) {}", place())),
-            libc::SIGFPE => Some(format!("SIGFPE (a division by zero) {}", place())),
-            libc::SIGILL => Some(format!("SIGILL (no instruction) {}", place())),
-            libc::SIGABRT => Some("SIGABRT (it called abort, or let an exception escape)".to_owned()),
-            other => Some(format!("signal {other}")),
-        }
+        let signal = |name: &str, why: &str| format!("was ended by {name} ({why})");
+        let place = |text: String| format!("{text} at address {address:#x}");
+        Some(match end {
+            0 => return None,
+            UNWOUND => "let an exception escape, or called pthread_exit".to_owned(),
+            EXITED => "called exit, which would end the process".to_owned(),
+            libc::SIGSEGV => place(signal("SIGSEGV", "memory that is not its own")),
+            libc::SIGBUS => place(signal("SIGBUS", "memory that is not there")),
+            libc::SIGFPE => place(signal("SIGFPE", "a division by zero")),
+            libc::SIGILL => place(signal("SIGILL", "no instruction")),
+            libc::SIGABRT => signal("SIGABRT", "it called abort, or let an exception escape"),
+            other => format!("was ended by signal {other}"),
+        })
+    }
+
+    /// Calls nothing but what POSIX allows in a signal handler.
+    fn store(&self, end: c_int) {
+        self.end.store(end, Ordering::Release);
     }
 }
 
-/// Has the handler in place, once in a process.
+/// A call that is watched.
+struct Watched<'a> {
+    crash: &'a Crash,
+    before: *const Crash,
+    has_returned: bool,
+}
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        // An exception of another language, and `pthread_exit`, unwind the frame, too. Farther up there is no frame that could
+        // catch them: Rust's would abort the process.
+        if !self.has_returned && !thread::panicking() {
+            self.crash.store(UNWOUND);
+            park();
+        }
+        WATCH.set(self.before);
+    }
+}
+
+/// Ends the process at once if a thread of code is in `exit`: then no other one may call that, for `exit` excludes itself
+/// (since version 2.41 of glibc). Otherwise does nothing.
+pub fn end_process_that_exits(status: u8) {
+    if IS_EXITING.load(Ordering::Acquire) {
+        // SAFETY: null stands for all streams of C.
+        unsafe { libc::fflush(ptr::null_mut()) };
+        // SAFETY: takes a number only, and does not return.
+        unsafe { libc::_exit(status.into()) };
+    }
+}
+
+/// Code that called `exit` may end the process now, if there is some.
+pub fn let_exit_go_on() {
+    if IS_EXITING.load(Ordering::Acquire) {
+        MAY_EXIT.store(true, Ordering::Release);
+    }
+}
+
+/// What `exit` calls, on the thread that called it.
+extern "C" fn at_exit() {
+    let watch = WATCH.get();
+    if watch.is_null() {
+        return;
+    }
+    IS_EXITING.store(true, Ordering::Release);
+    // SAFETY: `watch` set it, and takes it back before the crash it points to can go.
+    unsafe { &*watch }.store(EXITED);
+    while !MAY_EXIT.load(Ordering::Acquire) {
+        thread::sleep(LOOK);
+    }
+}
+
+fn park() -> ! {
+    loop {
+        // SAFETY: has no arguments, and suspends the thread until a signal.
+        unsafe { libc::pause() };
+    }
+}
+
+/// Has the handlers in place, once in a process.
 fn install() {
     BEFORE.get_or_init(|| {
+        // SAFETY: the function may be called at any time. Without memory for it there is none, and `exit` is not noticed.
+        unsafe { libc::atexit(at_exit) };
         SIGNALS.map(|signal| {
             let mut before = MaybeUninit::<libc::sigaction>::zeroed();
             // SAFETY: all-zero is a valid `sigaction`.
@@ -94,11 +178,8 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c
     // SAFETY: Linux gives a handler with `SA_SIGINFO` a valid one.
     let address = unsafe { (*info).si_addr() } as usize;
     crash.address.store(address, Ordering::Relaxed);
-    crash.signal.store(signal, Ordering::Release);
-    loop {
-        // SAFETY: has no arguments, and suspends the thread until a signal.
-        unsafe { libc::pause() };
-    }
+    crash.store(signal);
+    park()
 }
 
 /// Not for us: what the process did at this signal before is in place again, and the instruction does it once more.
@@ -124,7 +205,6 @@ fn hand_back(signal: c_int) {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::Duration;
 
     use super::*;
 
@@ -139,10 +219,11 @@ mod tests {
                 unsafe { nowhere.read_volatile() }
             })
         });
-        while crash.signal().is_none() {
+        while crash.end().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(crash.signal().expect("it crashed"), "SIGSEGV (memory that is not its own) at address 0x10");
+        let how = crash.end().expect("it crashed");
+        assert_eq!(how, "was ended by SIGSEGV (memory that is not its own) at address 0x10");
         assert!(!thread.is_finished());
     }
 
@@ -150,6 +231,32 @@ mod tests {
     fn code_that_returns_is_not_watched_any_more() {
         let crash = Crash::default();
         assert_eq!(crash.watch(|| 5), 5);
-        assert!(WATCH.get().is_null() && crash.signal().is_none());
+        assert!(WATCH.get().is_null() && crash.end().is_none());
+    }
+
+    #[test]
+    fn a_panic_passes_and_the_code_is_not_watched_any_more() {
+        let crash = Crash::default();
+        let panic = std::panic::catch_unwind(|| crash.watch(|| panic!("tested")));
+        assert!(panic.is_err() && WATCH.get().is_null() && crash.end().is_none());
+    }
+
+    /// As an exception of C++ does, `pthread_exit` unwinds.
+    #[test]
+    fn a_thread_that_is_unwound_is_parked_too() {
+        unsafe extern "C-unwind" {
+            fn pthread_exit(value: *mut c_void) -> !;
+        }
+        let crash = Arc::new(Crash::default());
+        let watched = Arc::clone(&crash);
+        let thread = std::thread::spawn(move || {
+            // SAFETY: the frames that it unwinds are those of the watch, which are prepared for that.
+            watched.watch(|| unsafe { pthread_exit(ptr::null_mut()) })
+        });
+        while crash.end().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(crash.end().as_deref(), Some("let an exception escape, or called pthread_exit"));
+        assert!(!thread.is_finished());
     }
 }

@@ -47,6 +47,7 @@ mod output_files;
 #[cfg(target_os = "linux")]
 mod outside;
 mod own_code;
+mod own_code_ends;
 mod readme;
 mod replicas;
 mod report;

@@ -36,7 +36,7 @@ pub(super) fn load(source: &CodeSource, folder: &Path) -> Result<MakeCode, (&'st
     let function = function.map_err(|error| ("symbol", error.to_string()))?;
     let (symbol, init) = (symbol.clone(), init.clone().unwrap_or_default());
     Ok(Arc::new(move |task: &str, _: &Edges| {
-        let failed = |code| format!("its code cannot begin: {init} answered {code}");
+        let failed = |failure| format!("its code cannot begin: {init} {failure}");
         let state = function.begin(task).map_err(failed)?;
         let (function, symbol) = (function.clone(), symbol.clone());
         Ok(Box::new(Loaded { function, state, symbol }) as Box<dyn Code>)
@@ -47,17 +47,14 @@ pub(super) fn load(source: &CodeSource, folder: &Path) -> Result<MakeCode, (&'st
 pub fn of_function(function: Function, name: &str) -> MakeCode {
     let name = name.to_owned();
     Arc::new(move |task: &str, _: &Edges| {
-        let state = function.begin(task).map_err(|code| format!("its code cannot begin: it answered {code}"))?;
+        let state = function.begin(task).map_err(|failure| format!("its code cannot begin: it {failure}"))?;
         Ok(Box::new(Loaded { function: function.clone(), state, symbol: name.clone() }) as Box<dyn Code>)
     })
 }
 
 impl Code for Loaded {
     fn call(&mut self, view: &mut View<'_>) -> Result<(), String> {
-        match self.function.call(view, &self.state) {
-            0 => Ok(()),
-            code => Err(format!("{} answered {code}", self.symbol)),
-        }
+        self.function.call(view, &self.state).map_err(|failure| format!("{} {failure}", self.symbol))
     }
 
     fn end(self: Box<Self>) {

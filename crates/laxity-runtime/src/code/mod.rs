@@ -22,7 +22,7 @@ use thiserror::Error;
 pub use self::library::of_function;
 pub use self::python::of_python;
 pub use self::times::CallTimes;
-pub(crate) use self::watch::{Watch, Watches};
+pub(crate) use self::watch::{Part, Watch, Watches};
 use crate::plan::LivePlan;
 
 /// Code that carries out the steps of one task's jobs. It is made on the thread of the task and stays there.

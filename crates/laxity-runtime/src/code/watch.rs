@@ -11,11 +11,26 @@ use crate::worker::Started;
 
 /// No job: the thread is not in code of the user.
 const OUTSIDE: u64 = u64::MAX;
+/// In code that precedes all jobs.
+const BEFORE: u64 = u64::MAX - 1;
+/// In code that follows them.
+const AFTER: u64 = u64::MAX - 2;
 
 /// How long code of the user may go on when all is over, before its thread is left behind.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Until threads are looked at again.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// Which code is called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    /// What precedes all jobs.
+    Before,
+    /// A part of this job.
+    Job(u32),
+    /// What follows all jobs.
+    After,
+}
 
 /// All threads of a run that call code, and what they would leave behind with them.
 #[derive(Debug, Default)]
@@ -78,6 +93,13 @@ impl Watches {
         (are_over, over.into_iter().map(Started::join).fold(outcome, Result::and))
     }
 
+    /// If one crashed before the run has begun.
+    pub fn unlink_after_crash(&self) {
+        if self.crashed().is_some() {
+            self.unlink();
+        }
+    }
+
     /// The memory goes with the process, which its names would outlast.
     fn unlink(&self) {
         // What cannot be removed has no remedy here; `laxity gc` removes it later.
@@ -95,9 +117,14 @@ impl Watch {
         Watch { task: task.to_owned(), crash: Crash::default(), job: AtomicU64::new(OUTSIDE) }
     }
 
-    /// Does `call`, a part of job `job`; `None` before the first.
-    pub fn during<R>(&self, job: Option<u32>, call: impl FnOnce() -> R) -> R {
-        self.job.store(job.map_or(OUTSIDE - 1, u64::from), Ordering::Release);
+    /// Does `call`.
+    pub fn during<R>(&self, part: Part, call: impl FnOnce() -> R) -> R {
+        let job = match part {
+            Part::Before => BEFORE,
+            Part::Job(job) => job.into(),
+            Part::After => AFTER,
+        };
+        self.job.store(job, Ordering::Release);
         let result = self.crash.watch(call);
         self.job.store(OUTSIDE, Ordering::Release);
         result
@@ -105,8 +132,13 @@ impl Watch {
 
     /// How it crashed, if it did.
     pub fn crashed(&self) -> Option<String> {
-        let signal = self.crash.signal()?;
-        Some(format!("{}: its code was ended by {signal}; the trace is complete up to there", self.place()))
+        let how = self.crash.end()?;
+        Some(format!("{}: its code {how}; the trace is complete up to there", self.place()))
+    }
+
+    /// How it crashed before its first job, if it did, in words that follow its task.
+    pub fn crashed_at_first(&self) -> Option<String> {
+        self.crash.end().map(|how| format!("before its first job: its code {how}"))
     }
 
     /// That it has not come back, if it is in code.
@@ -118,7 +150,8 @@ impl Watch {
     fn place(&self) -> String {
         match self.job.load(Ordering::Acquire) {
             OUTSIDE => format!("task \"{}\"", self.task),
-            job if job == OUTSIDE - 1 => format!("task \"{}\": before its first job", self.task),
+            BEFORE => format!("task \"{}\": before its first job", self.task),
+            AFTER => format!("task \"{}\": after its last job", self.task),
             job => format!("task \"{}\": job {job}", self.task),
         }
     }

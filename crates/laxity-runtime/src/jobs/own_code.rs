@@ -11,7 +11,7 @@ use laxity_policy::server::Budget;
 use laxity_sys::own_code::{Frame, Head, StepKind, View, WARM_UP};
 
 use super::{Cut, Holding, JobError, Jobs};
-use crate::code::{Account, Code, Edges, Watch};
+use crate::code::{Account, Code, Edges, Part, Watch};
 use crate::plan::{CodeEdges, TaskPlan};
 
 /// The code of a task.
@@ -61,7 +61,7 @@ impl Calls {
         let (Some(bound), Some(watch)) = (&task.code, watch) else { return Ok(None) };
         let edges =
             Edges { inputs: task.edges.inputs().cloned().collect(), outputs: task.edges.outputs().cloned().collect() };
-        let code = watch.during(None, || (bound.make)(&task.name, &edges))?;
+        let code = watch.during(Part::Before, || (bound.make)(&task.name, &edges))?;
         let frame = Frame::new(&task.name, edges.inputs, edges.outputs);
         let mut calls = Calls {
             code,
@@ -86,7 +86,9 @@ impl Calls {
             let (Some(step), Some(kind)) = (*step, kind(op)) else { continue };
             let head = Head { job: WARM_UP, release_ns: 0, deadline_ns: u64::MAX, step, kind };
             let call = || frame.with(head, iter::empty(), iter::empty(), &[], |view| code.call(view));
-            watch.during(None, call).map_err(|what| format!("its code failed when it was warmed up: {what}"))?;
+            watch
+                .during(Part::Before, call)
+                .map_err(|what| format!("its code failed when it was warmed up: {what}"))?;
         }
         Ok(())
     }
@@ -108,7 +110,7 @@ impl Calls {
         let Some(step) = self.steps[at] else { return Ok(()) };
         let head = Head { job: index.into(), release_ns: self.release.0, deadline_ns: self.deadline.0, step, kind };
         let Calls { frame, code, watch, lengths, edges, .. } = self;
-        let mut call = |view: &mut View<'_>| watch.during(Some(index), || code.call_charged(view, account));
+        let mut call = |view: &mut View<'_>| watch.during(Part::Job(index), || code.call_charged(view, account));
         let Some(job) = job.filter(|_| !edges.is_empty()) else {
             return frame.with(head, iter::empty(), iter::empty(), &[], call);
         };
@@ -135,13 +137,13 @@ impl Calls {
         for (&(edge, _), &length) in edges.latest_outputs.iter().zip(of_latest) {
             job.truncate_latest(edge, length);
         }
-        outcome
+        outcome.and_then(|()| frame.too_long().map_or(Ok(()), |message| Err(message.to_string())))
     }
 
     /// There are no more jobs.
     pub fn end(self) {
         let Calls { code, watch, .. } = self;
-        watch.during(None, || code.end());
+        watch.during(Part::After, || code.end());
     }
 }
 

@@ -53,10 +53,33 @@ pub enum LibraryError {
     },
 }
 
-/// The signature of code: 0 is success.
-type RawFunction = unsafe extern "C" fn(*mut super::RawCall) -> c_int;
-type RawInit = unsafe extern "C" fn(task: *const c_char, state: *mut *mut c_void) -> c_int;
-type RawExit = unsafe extern "C" fn(state: *mut c_void);
+/// The function of a library in C++ that calls another one and catches its exceptions.
+const GUARD_SYMBOL: &str = "laxity_code_guard";
+
+/// Bytes of an exception's text.
+const WHAT: usize = 512;
+
+/// How code ended that did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// With another number than 0.
+    #[error("answered {0}")]
+    Answered(i32),
+    /// With an exception, of which this is the text.
+    #[error("threw an exception: {0}")]
+    Threw(String),
+}
+
+/// The signature of code: 0 is success. It should not unwind; if it does, the watch of the thread ends that.
+type RawFunction = unsafe extern "C-unwind" fn(*mut super::RawCall) -> c_int;
+type RawInit = unsafe extern "C-unwind" fn(task: *const c_char, state: *mut *mut c_void) -> c_int;
+type RawExit = unsafe extern "C-unwind" fn(state: *mut c_void);
+type RawGuard = unsafe extern "C-unwind" fn(
+    call: extern "C-unwind" fn(argument: *mut c_void),
+    argument: *mut c_void,
+    what: *mut c_char,
+    size: usize,
+) -> c_int;
 
 /// A function that is called for steps of jobs, with those that precede and follow all calls, if there are any.
 #[derive(Clone, Debug)]
@@ -64,6 +87,7 @@ pub struct Function {
     function: RawFunction,
     init: Option<RawInit>,
     exit: Option<RawExit>,
+    guard: Option<RawGuard>,
     /// The state where there is no `init`.
     user: *mut c_void,
     _library: Option<Arc<Library>>,
@@ -133,16 +157,18 @@ impl Library {
         let function = self.address(symbol)?;
         let init = init.map(|init| self.address(init)).transpose()?;
         let exit = exit.map(|exit| self.address(exit)).transpose()?;
+        let guard = self.symbol(GUARD_SYMBOL);
         // SAFETY: `laxity/code.h` gives these signatures to functions that a workload file may name, and the library says
         // that it was built with that header. A symbol of data would be called, as in any program that declares it wrongly.
-        let (function, init, exit) = unsafe {
+        let (function, init, exit, guard) = unsafe {
             (
                 std::mem::transmute::<*mut c_void, RawFunction>(function),
                 init.map(|init| std::mem::transmute::<*mut c_void, RawInit>(init)),
                 exit.map(|exit| std::mem::transmute::<*mut c_void, RawExit>(exit)),
+                guard.map(|guard| std::mem::transmute::<*mut c_void, RawGuard>(guard)),
             )
         };
-        Ok(Function { function, init, exit, user: ptr::null_mut(), _library: Some(Arc::clone(self)) })
+        Ok(Function { function, init, exit, guard, user: ptr::null_mut(), _library: Some(Arc::clone(self)) })
     }
 }
 
@@ -155,29 +181,49 @@ impl Function {
     pub unsafe fn of_process(function: *const c_void, user: *mut c_void) -> Function {
         // SAFETY: the caller promises that it is one.
         let function = unsafe { std::mem::transmute::<*const c_void, RawFunction>(function) };
-        Function { function, init: None, exit: None, user, _library: None }
+        Function { function, init: None, exit: None, guard: None, user, _library: None }
     }
 
     /// Makes the state of the task called `task`. To be called on the thread of the task.
     ///
     /// # Errors
-    /// What `init` answers, if that is not 0.
-    pub fn begin(&self, task: &str) -> Result<State, i32> {
+    /// How `init` failed.
+    pub fn begin(&self, task: &str) -> Result<State, Failure> {
         let Some(init) = self.init else { return Ok(State(self.user)) };
         let task = super::text(task);
         let mut state = self.user;
         // SAFETY: `laxity/code.h` promises the function a name that ends with NUL and a place for its state.
-        match unsafe { init(task.as_ptr(), &raw mut state) } {
-            0 => Ok(State(state)),
-            code => Err(code),
-        }
+        self.guarded(|| unsafe { init(task.as_ptr(), &raw mut state) })?;
+        Ok(State(state))
     }
 
-    /// Calls it; answers what it answers.
-    pub fn call(&self, view: &mut View<'_>, state: &State) -> i32 {
+    /// Calls it.
+    ///
+    /// # Errors
+    /// How it failed.
+    pub fn call(&self, view: &mut View<'_>, state: &State) -> Result<(), Failure> {
         view.raw.state = state.0;
         // SAFETY: all that the call points to is there while `view` is: the frame filled it in and lent the messages.
-        unsafe { (self.function)(&raw mut view.raw) }
+        self.guarded(|| unsafe { (self.function)(&raw mut view.raw) })
+    }
+
+    /// Does `call` inside the library's guard, if it has one.
+    fn guarded(&self, call: impl FnMut() -> c_int) -> Result<(), Failure> {
+        let mut of_call = (call, 0);
+        let Some(guard) = self.guard else { return answer((of_call.0)()) };
+        let mut what = [0; WHAT];
+        let inside = inside_of(&of_call);
+        // SAFETY: `laxity/code.h` defines the symbol of this name: it calls `inside` once with the argument, which is of the
+        // type that it expects, and writes no more than fits.
+        match unsafe { guard(inside, (&raw mut of_call).cast(), what.as_mut_ptr(), WHAT) } {
+            0 => answer(of_call.1),
+            _ => {
+                what[WHAT - 1] = 0;
+                // SAFETY: ends with NUL (written above).
+                let what = unsafe { CStr::from_ptr(what.as_ptr()) };
+                Err(Failure::Threw(what.to_string_lossy().into_owned()))
+            }
+        }
     }
 
     /// Ends with `state`.
@@ -187,6 +233,20 @@ impl Function {
             unsafe { exit(state.0) };
         }
     }
+}
+
+fn answer(code: c_int) -> Result<(), Failure> {
+    if code == 0 { Ok(()) } else { Err(Failure::Answered(code)) }
+}
+
+/// The function that a guard calls with a `(F, c_int)`, like `_of`: it does the call and keeps the answer.
+fn inside_of<F: FnMut() -> c_int>(_of: &(F, c_int)) -> extern "C-unwind" fn(*mut c_void) {
+    extern "C-unwind" fn inside<F: FnMut() -> c_int>(argument: *mut c_void) {
+        // SAFETY: it is what `guarded` passed, which waits for the guard.
+        let (call, code) = unsafe { &mut *argument.cast::<(F, c_int)>() };
+        *code = call();
+    }
+    inside::<F>
 }
 
 /// The file that this code was loaded from: the program, or a shared library that it is a part of.

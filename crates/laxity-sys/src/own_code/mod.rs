@@ -15,7 +15,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::marker::PhantomData;
 use std::ptr;
 
-pub use self::library::{Function, Library, LibraryError, State, own_file};
+pub use self::library::{Failure, Function, Library, LibraryError, State, own_file};
 pub use self::python::{Python, PythonCode};
 
 /// The version of the interface: that of `laxity_code_abi` in a library.
@@ -126,6 +126,23 @@ struct Ends {
     messages: Vec<RawMessage>,
 }
 
+/// Code says that a message which goes out is longer than can be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "its message {number} to {peer} has a length of {length} bytes, and {capacity} fit; it sets a smaller length, or the edge \
+     carries longer messages"
+)]
+pub struct TooLong {
+    /// The node at the other end of the edge.
+    pub peer: String,
+    /// Which of the messages of the edge, from 0.
+    pub number: u32,
+    /// What the code says.
+    pub length: usize,
+    /// What fits.
+    pub capacity: usize,
+}
+
 /// What code is given of one step of a job. The memory of all messages is there while this is.
 #[derive(Debug)]
 pub struct View<'m> {
@@ -186,6 +203,18 @@ impl Frame {
     /// How long the messages are that went out with the last call, at most as long as can be.
     pub fn lengths(&self) -> impl Iterator<Item = usize> {
         self.outputs.messages.iter().map(|message| message.length.min(message.capacity))
+    }
+
+    /// The first message that the last call made longer than can be.
+    pub fn too_long(&self) -> Option<TooLong> {
+        let numbers = self.outputs.edges.iter().flat_map(|edge| (0..edge.count).map(move |number| (edge, number)));
+        let mut messages = numbers.zip(&self.outputs.messages);
+        messages.find(|(_, message)| message.length > message.capacity).map(|((edge, number), message)| TooLong {
+            peer: edge.peer.clone(),
+            number,
+            length: message.length,
+            capacity: message.capacity,
+        })
     }
 
     /// The inbound edges.
@@ -284,6 +313,8 @@ mod tests {
             }
         });
         assert_eq!(frame.lengths().collect::<Vec<_>>(), [4, 3, 4]);
+        let too_long = frame.too_long().expect("the third is");
+        assert_eq!(too_long, TooLong { peer: "z".to_owned(), number: 1, length: 5, capacity: 4 });
     }
 
     /// Of three latest-value edges the second has no value yet.

@@ -1,0 +1,8 @@
+#include <laxity.h>
+
+void use(void (*control)(void));
+
+void use(void (*control)(void))
+{
+// scheduling.md 1
+}
