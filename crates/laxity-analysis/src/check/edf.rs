@@ -46,7 +46,8 @@ pub(super) type Decision = Result<(Hard, Inflation), (Finding, Inflation)>;
 /// Whether the argument holds: jobs leave the CPU to less urgent ones only when they are complete, or wait for one of these.
 pub(super) fn applies(context: &Context<'_>) -> bool {
     let machine = context.machine;
-    let is_alone = context.cpus() == 1 && context.cluster.parts.len() == 1 && !context.has_servers();
+    let is_alone = context.cpus() == 1 || is_lone(context);
+    let is_apart = context.cluster.parts.len() == 1 && !context.has_servers();
     let is_plain =
         machine.accounting == Accounting::Safe && machine.rule == PriorityRule::Edf && !machine.is_quantum_driven;
     let never_leaves = |task: &AnalysedTask| {
@@ -57,10 +58,17 @@ pub(super) fn applies(context: &Context<'_>) -> bool {
             && task.jitter < task.deadline
     };
     is_alone
+        && is_apart
         && is_plain
         && !context.uses_gpus()
         && context.members().all(never_leaves)
         && (!context.keeps_waits_apart() || has_floors_alone(context))
+}
+
+/// A task alone on several CPUs has one of them whenever it wants; where tests for several say less than for one.
+fn is_lone(context: &Context<'_>) -> bool {
+    let is_late = |task: &AnalysedTask| task.jitter > 0 || task.deadline > task.period;
+    context.members().len() == 1 && context.members().all(is_late)
 }
 
 /// Whether all that is shared has a deadline floor, and no more urgent job finds it taken: each job is seen when it arrives.
@@ -130,6 +138,7 @@ impl Form {
         let apart = |terms: &Terms| terms.without(Term::Blocking).without(Term::Jitter).without(Term::LockWaiting);
         let inflation = Inflation { terms: inflation.terms.iter().map(apart).collect(), ..inflation.clone() };
         let set = context.task_set(&inflation, &context.cluster.members, Lateness::Ignored)?;
+        let set = set.on(1).map_err(|error| explain::of_cluster(context, error.to_string()))?;
         let jitter: Vec<u64> = context.members().map(|task| task.jitter).collect();
         let section = |own: &OwnSection| {
             let task = set.tasks()[own.member];

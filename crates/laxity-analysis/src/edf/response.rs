@@ -5,7 +5,7 @@ use crate::{AnalysisTask, Limits, Outcome};
 
 /// So many evaluations of a task's part are done for each of [`Limits::steps`]: the bounds of a set are worth more than one
 /// fixed point.
-const WORK: u64 = 20;
+const WORK: u64 = 100;
 
 /// Bounds on response times.
 #[derive(Clone, Debug, PartialEq, Eq)]
