@@ -71,10 +71,14 @@ fn is_lone(context: &Context<'_>) -> bool {
     context.members().len() == 1 && context.members().all(is_late)
 }
 
-/// Whether all that is shared has a deadline floor, and no more urgent job finds it taken: each job is seen when it arrives.
+/// Whether all that is shared has a deadline floor, and no more urgent job finds it taken: each job is seen when it arrives, so that none
+/// is kept from the CPU while another asks for a lock. A job may ask for one right where its section ends, before others are seen.
 fn has_floors_alone(context: &Context<'_>) -> bool {
     let machine = context.machine;
-    let is_seen = context.members().all(|task| task.jitter == 0) && machine.costs == OverheadCosts::default();
+    let asks_once =
+        |task: &AnalysedTask| task.uses.requests.iter().enumerate().all(|(at, request)| request.depth == at);
+    let is_seen = context.members().all(|task| task.jitter == 0 && task.section == 0 && asks_once(task))
+        && machine.costs == OverheadCosts::default();
     let mut requests = context.members().flat_map(|task| &task.uses.requests);
     is_seen
         && machine.sharing.devices.is_empty()
@@ -88,7 +92,8 @@ pub(super) fn sections(context: &Context<'_>, waiting: Option<&Waiting<'_>>) -> 
     }
     let mut sections = Vec::new();
     for (member, task) in context.members().enumerate() {
-        if task.section > 0 {
+        let asks = waiting.is_some() && !task.uses.requests.is_empty();
+        if task.section > 0 && !asks {
             let time = task.section.saturating_add(context.machine.cache_delay());
             sections.push(OwnSection { member, from: 0, time, is_once: true });
         }
@@ -96,7 +101,7 @@ pub(super) fn sections(context: &Context<'_>, waiting: Option<&Waiting<'_>>) -> 
             if context.keeps_waits_apart() {
                 sections.extend(task.uses.requests.iter().map(|request| under_floor(context, member, request)));
             } else {
-                sections.extend(inherited(context, waiting, member, task));
+                sections.extend(inherited(waiting, member, task));
             }
         }
     }
@@ -110,18 +115,22 @@ fn under_floor(context: &Context<'_>, member: usize, request: &Request) -> OwnSe
     OwnSection { member, from: floor, time: request.demand.wcet, is_once: true }
 }
 
-/// The longest of its outermost sections that others may wait for: it is in one of them, or waits for it.
-fn inherited(context: &Context<'_>, waiting: &Waiting<'_>, member: usize, task: &AnalysedTask) -> Option<OwnSection> {
+/// Its outermost sections that others may wait for: it is in one of them, or waits for it; and where one ends it may ask for the next, or
+/// begin a section that cannot be preempted, before others are seen. With such sections that may be all of the job.
+fn inherited(waiting: &Waiting<'_>, member: usize, task: &AnalysedTask) -> Option<OwnSection> {
+    if task.section > 0 && !task.uses.requests.is_empty() {
+        let time = waiting.hold_at_once(member, &task.uses.demand);
+        return Some(OwnSection { member, from: 0, time, is_once: false });
+    }
     let of = |request: &Request| {
         let from = waiting.first_due_of_others(member, request)?;
         Some(OwnSection { member, from, time: waiting.hold_at_once(member, &request.demand), is_once: false })
     };
     let join = |one: OwnSection, other: OwnSection| OwnSection {
         from: one.from.min(other.from),
-        time: one.time.max(other.time),
+        time: one.time.saturating_add(other.time),
         ..one
     };
-    debug_assert!(context.shares(), "what does not share has no waits");
     task.uses.outermost().filter_map(of).reduce(join)
 }
 
