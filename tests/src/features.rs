@@ -8,6 +8,7 @@ use laxity_model::{
 };
 
 use crate::graphs::{self, Kind};
+use crate::one_cpu;
 use crate::queues;
 use crate::servers::{add_devices, mixed, serve};
 use crate::systems::{self, UNIT, pick};
@@ -67,13 +68,15 @@ pub enum Feature {
     Across,
     /// GPUs, and resources, that tasks of several ready queues share, with interrupts on any CPU.
     AcrossGpus,
+    /// EDF on one CPU: sections that cannot be preempted, release jitter, and resources of any protocol.
+    OneCpu,
     /// One of the others, with servers, devices and a graph besides; what cannot be analysed together is refused.
     Mixed,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 24] = [
+    pub const ALL: [Feature; 25] = [
         Feature::Tokens,
         Feature::Donors,
         Feature::Halves,
@@ -97,6 +100,7 @@ impl Feature {
         Feature::QuantaGpus,
         Feature::Across,
         Feature::AcrossGpus,
+        Feature::OneCpu,
         Feature::Mixed,
     ];
 
@@ -105,6 +109,7 @@ impl Feature {
         match self {
             Feature::Mixed => return mixed(seed),
             Feature::Copies => return graphs::system(Kind::Copies, seed),
+            Feature::OneCpu => return one_cpu::system(seed),
             Feature::Rates => return graphs::system(Kind::Rates, seed),
             Feature::Spread => return graphs::system(Kind::Spread, seed),
             Feature::ServedNodes => return graphs::system(Kind::Served, seed),

@@ -4,6 +4,7 @@
 //! bound, and never decides. The crate is pure: no clock, no thread, no environment, no file access.
 //!
 //! - [`gedf`]: global EDF, hard deadlines. Start with [`gedf::hard`].
+//! - [`edf`]: EDF on one CPU with jitter, blocking and interrupts: deadlines, and response times.
 //! - [`soft`]: bounded tardiness under global EDF and its relatives.
 //! - [`fixed_priority`]: response times under fixed priorities, with blocking.
 //! - [`suspension`]: response times of jobs that wait, under either.
@@ -23,6 +24,7 @@
 mod busy_period;
 pub mod bwlock;
 pub mod check;
+pub mod edf;
 mod exact;
 pub mod fixed_priority;
 pub mod gedf;

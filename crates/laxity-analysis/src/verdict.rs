@@ -49,6 +49,10 @@ pub enum Test {
     UniprocessorFixedPriorityInterrupts,
     /// All that is pending is complete when the longest busy period of all CPUs together ends.
     BusyPeriod,
+    /// Processor demand on one CPU under EDF, with release jitter and blocking: [`edf`](crate::edf).
+    UniprocessorEdfDemand,
+    /// Response-time analysis for EDF on one CPU, with these: [`edf`](crate::edf).
+    UniprocessorEdfResponse,
 }
 
 /// A test and what it found.
@@ -205,7 +209,7 @@ pub struct TestSet(u32);
 
 impl Test {
     /// Every test, in a fixed order.
-    pub const ALL: [Test; 21] = [
+    pub const ALL: [Test; 23] = [
         Test::Trivial,
         Test::Gfb,
         Test::Bak,
@@ -227,6 +231,8 @@ impl Test {
         Test::UniprocessorEdfInterrupts,
         Test::UniprocessorFixedPriorityInterrupts,
         Test::BusyPeriod,
+        Test::UniprocessorEdfDemand,
+        Test::UniprocessorEdfResponse,
     ];
 
     /// The name in files and tables.
@@ -253,6 +259,8 @@ impl Test {
             Test::UniprocessorEdfInterrupts => "uniprocessor_edf_interrupts",
             Test::UniprocessorFixedPriorityInterrupts => "uniprocessor_fixed_priority_interrupts",
             Test::BusyPeriod => "busy_period",
+            Test::UniprocessorEdfDemand => "uniprocessor_edf_demand",
+            Test::UniprocessorEdfResponse => "uniprocessor_edf_response",
         }
     }
 }

@@ -7,8 +7,9 @@ use super::assign::{Cluster, Part, assign};
 use super::chains;
 use super::context::{Context, Inflation, Machine};
 use super::coupled::Flow;
+use super::edf::{self, Decision};
 use super::graphs::graphs;
-use super::hard::{hard, infeasible};
+use super::hard::{Hard, hard, infeasible};
 use super::memory::without_memory;
 use super::regions::regions;
 use super::scaling::scaling;
@@ -127,13 +128,16 @@ impl<'a> Analysis<'a> {
         if !unknown.is_empty() {
             return (Judged::failed(unknown), None);
         }
+        if let Some(decision) = edf::hard(context, limits, with_bounds) {
+            return Self::by_busy_periods(context, limits, decision);
+        }
         if !waits(context) {
             return Self::hard_as_execution(context, limits, with_bounds);
         }
         match hard_by_response_times(context, limits) {
             Ok((hard, inflation)) => (judge(context, hard), Some(inflation)),
             Err(failure) if context.keeps_waits_apart() => {
-                let hard = infeasible(context).map_or_else(|| unproven(failure), super::hard::Hard::infeasible);
+                let hard = infeasible(context).map_or_else(|| unproven(failure), Hard::infeasible);
                 (judge(context, hard), context.inflate(None).ok())
             }
             Err(failure) => {
@@ -144,6 +148,22 @@ impl<'a> Analysis<'a> {
                 (judged, inflation)
             }
         }
+    }
+
+    /// What is decided about one CPU under EDF: where that is nothing, jobs that wait may still be bounded apart.
+    fn by_busy_periods(context: &Context<'_>, limits: &Limits, decision: Decision) -> (Judged, Option<Inflation>) {
+        let (mut finding, inflation) = match decision {
+            Ok((hard, inflation)) => return (judge(context, hard), Some(inflation)),
+            Err(failed) => failed,
+        };
+        if finding.status == Status::NotProven && waits(context) {
+            match hard_by_response_times(context, limits) {
+                Ok((hard, inflation)) => return (judge(context, hard), Some(inflation)),
+                Err(failure) => finding.failures.extend(failure.test.is_some().then_some(failure)),
+            }
+        }
+        let hard = Hard { finding, bounds: None, inflation: None };
+        (judge(context, hard), Some(inflation))
     }
 
     /// The same if all waits count as execution.

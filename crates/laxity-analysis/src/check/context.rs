@@ -5,6 +5,7 @@ use laxity_model::{Invocation, Nanos, OverheadCosts, PriorityRule, Quanta, Relea
 use super::Accounting;
 use super::analysed_task::AnalysedTask;
 use super::assign::Cluster;
+use super::edf::OwnSection;
 use super::occupancy::Apart;
 use super::sharing::Sharing;
 use super::terms::Terms;
@@ -50,6 +51,8 @@ pub(super) struct Inflation {
     pub late: u64,
     /// What its interrupts take of the CPU beside the jobs, where that is not in their terms.
     pub beside: Vec<InterruptStream>,
+    /// Sections that jobs due earlier may have to wait for, where they count once in each busy period.
+    pub sections: Vec<OwnSection>,
 }
 
 impl Machine {

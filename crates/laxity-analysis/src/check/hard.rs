@@ -256,7 +256,7 @@ fn raw_set(context: &Context<'_>) -> Result<TaskSet, TaskSetError> {
 }
 
 /// Whether an exact test's "infeasible" is true of the tasks themselves: nothing was added, and all may arrive at once.
-fn is_exact(context: &Context<'_>, inflation: &Inflation) -> bool {
+pub(super) fn is_exact(context: &Context<'_>, inflation: &Inflation) -> bool {
     let plain = |(task, terms): (&AnalysedTask, &super::Terms)| {
         task.is_synchronous && terms.total() == task.wcet && task.wcet > 0
     };

@@ -27,6 +27,7 @@ mod counted_once;
 mod counts;
 mod coupled;
 mod devices;
+mod edf;
 mod explain;
 mod gpu_use;
 mod graphs;

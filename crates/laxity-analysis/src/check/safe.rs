@@ -25,6 +25,7 @@ use super::analysed_task::AnalysedTask;
 use super::classes::Classes;
 use super::context::{Context, Inflation};
 use super::counts::{Counted, Counts};
+use super::edf;
 use super::halves::Halves;
 use super::interrupts::{arrivals, busy_period, later, releases};
 use super::occupancy::apart;
@@ -78,7 +79,8 @@ pub(super) fn inflate(context: &Context<'_>, pending: &[u64]) -> Result<Inflatio
     // What keeps others from CPUs is not known of servers by their jobs.
     let is_kept_apart = (!context.machine.is_quantum_driven || common.shares) && !context.has_servers();
     let apart = is_kept_apart.then(|| apart(context, &terms, waiting.as_ref(), &windows));
-    Ok(Inflation { terms, waiting: apart, late: context.machine.lateness(), beside: Vec::new() })
+    let sections = edf::sections(context, waiting.as_ref());
+    Ok(Inflation { terms, waiting: apart, late: context.machine.lateness(), beside: Vec::new(), sections })
 }
 
 /// How long an interrupt may be waiting on a CPU that runs jobs of the cluster, until it is handled.
@@ -278,7 +280,7 @@ impl<'a> Common<'a> {
         let halves = self.context.machine.sharing.schedulings_of_a_half().saturating_mul(self.halves.in_a_row());
         let scheduled = dispatch.saturating_mul(halves);
         let interrupt = self.pair.saturating_add(self.halves.own()).saturating_add(scheduled);
-        Holding { dispatch, late: self.context.machine.lateness(), interrupt }
+        Holding { dispatch, section: self.longest_section, late: self.context.machine.lateness(), interrupt }
     }
 
     /// How often jobs are displaced; `None` where that costs nothing.

@@ -302,6 +302,12 @@ impl Sharing {
         self.replicas[at] > 1 || self.protocols[at] == ResourceProtocol::PriorityCeiling
     }
 
+    /// Whether `lock` has a ceiling, and one holder at a time.
+    pub fn is_lone_ceiling(&self, lock: Lock) -> bool {
+        let Lock::Resource(at) = lock else { return false };
+        self.replicas[at] == 1 && self.protocols[at] == ResourceProtocol::PriorityCeiling
+    }
+
     /// Whether `lock` is granted in the order of requests, by the k-FMLP if it is that of GPUs.
     pub fn is_fifo(&self, lock: Lock) -> bool {
         match lock {

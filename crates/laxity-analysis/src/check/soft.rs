@@ -5,6 +5,7 @@ use laxity_model::PriorityRule;
 
 use super::accounting::Lateness;
 use super::context::{Context, Inflation};
+use super::edf;
 use super::explain;
 use super::hard::unbounded;
 use super::served::shared_when_tardy;
@@ -36,6 +37,11 @@ pub(super) fn soft(context: &Context<'_>, limits: &Limits) -> Soft {
     let failed = |status, failure| Soft { finding: Finding::failed(status, vec![failure]), bounds: None };
     if let Some(failure) = unbounded(context) {
         return failed(Status::Infeasible, failure);
+    }
+    if let Some((times, inflation)) = edf::late(context, limits) {
+        let test = Test::UniprocessorEdfResponse;
+        let late = Late { times, source: BoundSource::Test(test) };
+        return Soft { finding: Finding::proven(test), bounds: Some((late, inflation)) };
     }
     let first = match as_execution(context, limits) {
         Ok((tardiness, inflation)) => {

@@ -43,6 +43,8 @@ const NODES_MAX: u64 = 5_000;
 pub(super) struct Holding {
     /// Each time that it gets a CPU: once it is granted, after each suspension.
     pub dispatch: u64,
+    /// The part of that for a section which cannot be preempted.
+    pub section: u64,
     /// How late the scheduler may act on that, and on priorities that change: under quanta only.
     pub late: u64,
     /// Each interrupt of its GPU operations.
@@ -199,6 +201,18 @@ impl<'a> Waiting<'a> {
         ]
         .into_iter()
         .fold(0, u64::saturating_add)
+    }
+
+    /// The same if no section that cannot be preempted is in its way.
+    pub(super) fn hold_at_once(&self, member: usize, demand: &Demand) -> u64 {
+        let sections = (1 + demand.suspensions).saturating_mul(self.holding.section);
+        self.hold(member, demand).saturating_sub(sections)
+    }
+
+    /// How soon after one is released another job may be due that `request` of `member` keeps waiting.
+    pub(super) fn first_due_of_others(&self, member: usize, request: &Request) -> Option<u64> {
+        let others = self.groups.of_request(request).users.iter().filter(|&&other| other != member);
+        others.map(|&other| self.task(other).deadline.saturating_sub(self.task(other).jitter)).min()
     }
 
     /// What one request of `member` for a lock that is not nested waits for in FIFO order.

@@ -5,7 +5,7 @@ use super::{
     trivial, uniprocessor_edf, uniprocessor_edf_interrupts,
 };
 use crate::soft::bounded_tardiness;
-use crate::{Limits, Outcome, Precondition, TaskSet, Test, TestSet, Verdict, fixed_priority};
+use crate::{Limits, Outcome, Precondition, TaskSet, Test, TestSet, Verdict, edf, fixed_priority};
 
 /// Which tests are combined, and whether the first acceptance ends the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,6 +74,7 @@ pub fn run_test(set: &TaskSet, test: Test, limits: &Limits) -> Verdict {
         Test::UniprocessorFixedPriority => fixed_priority::uniprocessor(set, &vec![0; set.tasks().len()], limits),
         Test::UniprocessorEdfInterrupts => uniprocessor_edf_interrupts(set, &[], limits),
         Test::BusyPeriod => crate::busy_period::busy_period(set, limits),
+        Test::UniprocessorEdfDemand | Test::UniprocessorEdfResponse => edf::of_set(set, test, limits),
         Test::UniprocessorFixedPriorityInterrupts => fixed_priority::uniprocessor_interrupts(set, &[], &[], limits),
     }
 }

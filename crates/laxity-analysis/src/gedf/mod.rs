@@ -36,7 +36,7 @@ use crate::{DeadlineClass, Infeasibility, Outcome, Precondition, TaskSet};
 use std::cmp::Ordering;
 
 /// What every test presumes: `C <= min(D, T)` for each task and `U <= m`.
-fn check_feasible(set: &TaskSet) -> Result<(), Outcome> {
+pub(crate) fn check_feasible(set: &TaskSet) -> Result<(), Outcome> {
     for (task, parameters) in set.tasks().iter().enumerate() {
         let window = parameters.window();
         if parameters.wcet > window {
