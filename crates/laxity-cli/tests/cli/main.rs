@@ -46,6 +46,8 @@ mod output_files;
 #[cfg(target_os = "linux")]
 mod outside;
 mod own_code;
+#[cfg(target_os = "linux")]
+mod programs;
 mod readme;
 mod replicas;
 mod report;

@@ -7,6 +7,8 @@ mod live;
 mod observed;
 mod page;
 
+use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -17,6 +19,7 @@ use laxity_runtime::LinuxScheduler;
 use self::gather::Evidence;
 use super::simulate::parse_duration;
 use crate::error::CliError;
+use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::output_file::OutputFile;
@@ -87,6 +90,13 @@ fn parse_policy(text: &str) -> Result<Scheduler, String> {
 /// Gathers what there is, then writes the page.
 pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let interrupt = Interrupt::watch();
+    for file in &arguments.files {
+        if let Ok(metadata) = fs::metadata(file) {
+            input::remember(&metadata, &input::name(file));
+        }
+    }
+    // Before all the work: a page that cannot be written should not take a simulation and a run.
+    let mut file = OutputFile::create(&arguments.output)?;
     let evidence = match arguments.files.as_slice() {
         [file, traces @ ..] if !is_trace(file) => match traces.iter().find(|file| !is_trace(file)) {
             None => gather::of_workload(&arguments, file, traces, &interrupt)?,
@@ -98,7 +108,8 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         },
     };
     let page = if arguments.part { page::part(&evidence) } else { page::html(&evidence) };
-    OutputFile::write(&arguments.output, page.as_bytes())?;
+    file.write_all(page.as_bytes()).map_err(|source| CliError::Write { path: arguments.output.clone(), source })?;
+    file.commit()?;
     if arguments.quiet {
         return Ok(());
     }
