@@ -63,5 +63,7 @@ mod support;
 mod terminal;
 mod trace;
 mod tune;
+#[cfg(target_os = "linux")]
+mod usage;
 mod validate;
 mod why;

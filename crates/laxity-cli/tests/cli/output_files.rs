@@ -194,7 +194,11 @@ fn no_output_replaces_what_it_is_made_of_under_whichever_name() {
     for output in ["k.toml", "link.toml", "hard.toml"] {
         refused(&["simulate", "k.toml", "--trace", "OUT"], "k.toml", output);
         #[cfg(target_os = "linux")]
-        refused(&["run", "k.toml", "--cpus", "1", "--scheduler", "other", "--for", "10ms", "--trace", "OUT"], "k.toml", output);
+        refused(
+            &["run", "k.toml", "--cpus", "1", "--scheduler", "other", "--for", "10ms", "--trace", "OUT"],
+            "k.toml",
+            output,
+        );
         refused(&["report", "k.toml", "--no-run", "-o", "OUT"], "k.toml", output);
         refused(&["report", "k.toml", "s.lxt", "-o", "OUT"], "k.toml", output);
         refused(&["tune", "k.toml", "--within", "1s", "-o", "OUT"], "k.toml", output);

@@ -91,7 +91,7 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
     let reports = regulator.reports();
     drop(regulator);
     if arguments.json {
-        output.print(json::reports(&arguments.name, &reports))?;
+        output.print(json::reports(&arguments.name, &reports, arguments.period))?;
     } else {
         print(&reports, output)?;
     }

@@ -199,7 +199,23 @@ fn system(arguments: &Arguments) -> Result<System, CliError> {
         }
         Some(attached) => attached,
     };
-    system.map_err(|error| refused(&registry, error))
+    let system = system.map_err(|error| refused(&registry, error))?;
+    check_cpus(&system)?;
+    Ok(system)
+}
+
+/// Before the program starts: on a CPU that this process may not use, no task of the system can be placed.
+fn check_cpus(system: &System) -> Result<(), CliError> {
+    let usable = scheduling::usable_cpus().map_err(live)?;
+    let unusable = |cpu: &&u16| !usable.contains(&usize::from(**cpu));
+    match system.config().clusters.iter().flatten().find(unusable) {
+        Some(cpu) => {
+            let usable: Vec<String> = usable.iter().map(usize::to_string).collect();
+            let message = format!("--cpus: CPU {cpu} cannot be used; those that can are {}", usable.join(","));
+            Err(CliError::Argument { message })
+        }
+        None => Ok(()),
+    }
 }
 
 fn config(arguments: &Arguments) -> Result<Config, CliError> {

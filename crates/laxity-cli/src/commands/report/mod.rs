@@ -39,7 +39,7 @@ use crate::output_file::OutputFile;
   laxity report before.lxt after.lxt -o both.html
   laxity report car.toml fifo.lxt laxity.lxt      bounds beside two runs of it that were recorded
 
-Exit codes: 0 the page is written; 1 it cannot be; 2 bad usage or bad input; 130 interrupted.")]
+Exit codes: 0 the page is written; 1 it cannot be, or is of traces that are cut off; 2 bad usage or bad input; 130 interrupted.")]
 pub struct Arguments {
     /// A workload, TOML or JSON, and maybe traces of it; or traces alone
     #[arg(required = true)]
@@ -97,7 +97,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     }
     // Before all the work: a page that cannot be written should not take a simulation and a run.
     let mut file = OutputFile::create(&arguments.output)?;
-    let evidence = match arguments.files.as_slice() {
+    let mut evidence = match arguments.files.as_slice() {
         [file, traces @ ..] if !is_trace(file) => match traces.iter().find(|file| !is_trace(file)) {
             None => gather::of_workload(&arguments, file, traces, &interrupt)?,
             Some(other) => return Err(no_trace(other)),
@@ -110,10 +110,17 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let page = if arguments.part { page::part(&evidence) } else { page::html(&evidence) };
     file.write_all(page.as_bytes()).map_err(|source| CliError::Write { path: arguments.output.clone(), source })?;
     file.commit()?;
-    if arguments.quiet {
-        return Ok(());
+    if !arguments.quiet {
+        say(&arguments, &evidence, output)?;
     }
-    for line in page::verdict(&evidence) {
+    // What is wrong with the traces comes last.
+    let last = evidence.damaged.pop();
+    evidence.damaged.iter().for_each(output::error);
+    last.map_or(Ok(()), Err)
+}
+
+fn say(arguments: &Arguments, evidence: &Evidence, output: &mut Output) -> Result<(), CliError> {
+    for line in page::verdict(evidence) {
         output.line(line)?;
     }
     for missing in &evidence.missing {

@@ -72,6 +72,16 @@ impl Source {
 }
 
 impl Ending {
+    /// Why nothing can be said: `reason`, and if the trace is damaged, that first, as what is missing may be behind it. Else
+    /// `way_out` helps.
+    pub fn fail(self, reason: &str, way_out: &str) -> CliError {
+        let reason = match self.damage {
+            Some(damage) => format!("{damage}; up to {}, where that is, {reason}", self.reached),
+            None => format!("{reason}{way_out}"),
+        };
+        CliError::Convert { path: self.path, reason }
+    }
+
     /// An error if the trace was not read to its end, so that only a part was worked on.
     pub fn whole(self) -> Result<(), CliError> {
         match self.damage {

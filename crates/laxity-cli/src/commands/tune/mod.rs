@@ -85,6 +85,7 @@ fn parse_percent(text: &str) -> Result<u64, String> {
 /// What was found.
 #[derive(Serialize)]
 struct Found<'a> {
+    laxity: &'static str,
     workload: &'a str,
     load_permille: u64,
     #[serde(flatten)]
@@ -114,7 +115,8 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         let message = format!("{file}: no configuration can be simulated; `laxity simulate {file}` says why");
         return Err(CliError::Live { message });
     }
-    let found = Found { workload: &workload.name, load_permille: arguments.load, tuned: &tuned };
+    let laxity = env!("CARGO_PKG_VERSION");
+    let found = Found { laxity, workload: &workload.name, load_permille: arguments.load, tuned: &tuned };
     match arguments.json {
         true => output.line(serde_json::to_string_pretty(&found).expect("numbers and texts are JSON"))?,
         false if arguments.quiet => {}
