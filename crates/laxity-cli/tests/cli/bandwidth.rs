@@ -66,7 +66,7 @@ fn a_program_holds_the_lock_for_as_long_as_it_runs() {
     );
     let (code, _, err) = run(["bandwidth", "lock", "car", "--budget", "1 MB/s", "--folder", &folder, "--", "false"]);
     assert_eq!(code, 1);
-    assert!(err.contains("false ended with exit status: 1"), "{err}");
+    assert!(err.contains("false ended with exit code 1"), "{err}");
     let (code, _, err) = run(["bandwidth", "lock", "car", "--budget", "0 B/s", "--folder", &folder, "--", "true"]);
     assert_eq!(code, 2);
     assert!(err.contains("a budget of nothing"), "{err}");
