@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     )
     whole.add_argument("--workers", type=int, default=0, help="of a local Dask cluster; default: one a CPU")
     whole.add_argument(
-        "--import", dest="imported", type=Path, nargs="+", metavar="CSV", help="counts of run_study instead"
+        "--import", dest="imported", type=_file, nargs="+", metavar="CSV", help="counts of run_study instead"
     )
     whole.add_argument("--figures", choices=("all", "main", "none"), help="default: all, with --quick main")
     live = whole.add_argument_group(
@@ -185,6 +185,13 @@ def _result(what: Work, folder: Path, args: argparse.Namespace) -> Path:
     if args.imported:
         return import_csv(Store(folder, what), args.imported)
     return run(what, folder, threads=args.threads, dask=args.dask, workers=args.workers)
+
+
+def _file(text: str) -> Path:
+    path = Path(text)
+    if not path.is_file():
+        raise argparse.ArgumentTypeError(f"{text} is no file")
+    return path
 
 
 def _range(text: str) -> range:

@@ -313,3 +313,12 @@ def test_a_result_says_what_was_run(quick):
     assert np.all(np.diff(curve.x) > 0)
     assert np.all((curve.low <= curve.y) & (curve.y <= curve.high))
     assert 0.0 <= curve.weighted <= 1.0
+
+
+def test_a_csv_file_that_is_not_there_is_bad_usage_and_leaves_nothing(tmp_path, capsys):
+    out = tmp_path / "out"
+    with pytest.raises(SystemExit) as ended:
+        main(["brandenburg2009gedf", "--out", str(out), "--import", str(tmp_path / "nofile.csv")])
+    assert ended.value.code == 2
+    assert "nofile.csv is no file" in capsys.readouterr().err
+    assert not out.exists()

@@ -1,6 +1,11 @@
 //! The command line: verbs, and what they share.
 
-use clap::{Parser, Subcommand, ValueEnum};
+use std::error::Error;
+use std::ffi::OsString;
+use std::num::{IntErrorKind, ParseIntError};
+
+use clap::error::{ContextKind, ErrorKind};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands;
 
@@ -28,6 +33,47 @@ pub struct Cli {
     pub color: When,
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// Reads the command line.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let matches = with_signs(Cli::command()).try_get_matches_from(words).map_err(explained)?;
+    Cli::from_arg_matches(&matches)
+}
+
+/// What quantities are called in the help.
+const QUANTITIES: [&str; 11] =
+    ["DURATION", "TIME", "NUMBER", "N", "COUNT", "RATE", "SIZE", "BYTES", "FACTOR", "PRIORITY", "PERCENT"];
+
+/// `command`, whose options take a quantity with a sign as their value: their own parsers say then what is wrong with it. To the
+/// parser of words `-1s` would be an option.
+fn with_signs(command: clap::Command) -> clap::Command {
+    let is_quantity = |argument: &Arg| {
+        let names = argument.get_value_names().unwrap_or_default();
+        let is_optional = argument.get_num_args().is_some_and(|count| count.min_values() == 0);
+        argument.get_action().takes_values()
+            && !is_optional
+            && names.iter().any(|name| QUANTITIES.contains(&name.as_str()))
+    };
+    let signed = move |argument: Arg| {
+        let is_signed = is_quantity(&argument) && !argument.is_positional();
+        if is_signed { argument.allow_hyphen_values(true) } else { argument }
+    };
+    command.mut_args(signed).mut_subcommands(with_signs)
+}
+
+/// `error`, in the words of this command where the standard library has found no number.
+fn explained(error: clap::Error) -> clap::Error {
+    let number = error.source().and_then(|source| source.downcast_ref::<ParseIntError>());
+    let is_none = number.is_some_and(|error| matches!(error.kind(), IntErrorKind::InvalidDigit | IntErrorKind::Empty));
+    match (error.get(ContextKind::InvalidValue), error.get(ContextKind::InvalidArg)) {
+        (Some(value), Some(option)) if is_none => {
+            let message =
+                format!("invalid value '{value}' for '{option}': write a whole number, without a sign, as in 7");
+            clap::Error::raw(ErrorKind::ValueValidation, message + "\n\nFor more information, try '--help'.\n")
+        }
+        _ => error,
+    }
 }
 
 /// The verbs.

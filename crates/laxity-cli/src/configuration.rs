@@ -47,6 +47,18 @@ pub struct Alternatives {
     pub handling: Vec<String>,
 }
 
+impl Alternatives {
+    /// What is named to no purpose: `workload` has nothing to apply it to.
+    pub fn without_effect(&self, workload: &Workload) -> impl Iterator<Item = &'static str> {
+        let has_gpu = !workload.platform.gpus.is_empty();
+        let has_device = has_gpu || !workload.platform.devices.is_empty();
+        let arbitration = !has_gpu && !self.arbitration.is_empty();
+        let handling = !has_device && !self.handling.is_empty();
+        let arbitration = arbitration.then_some("without a GPU, --arbitration changes nothing");
+        arbitration.into_iter().chain(handling.then_some("without a GPU or another device, --handling changes nothing"))
+    }
+}
+
 /// A workload under one scheduler and one way to manage GPUs.
 #[derive(Clone, Debug)]
 pub struct Configuration {

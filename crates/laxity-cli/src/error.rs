@@ -78,6 +78,14 @@ pub enum CliError {
         /// Why.
         source: io::Error,
     },
+    /// An output would replace what it is made of.
+    #[error("{} is {}, which this command reads, and would be lost; name another file", .path.display(), if .path.as_os_str() == .input.as_str() { "an input" } else { .input })]
+    Overwrite {
+        /// The output.
+        path: PathBuf,
+        /// What the same file was called as an input.
+        input: String,
+    },
     /// Standard output cannot be written.
     #[error("cannot write to standard output: {}", plain(.0))]
     Print(#[source] io::Error),
@@ -183,6 +191,7 @@ impl CliError {
             | CliError::Profile(_)
             | CliError::Spec(_)
             | CliError::Argument { .. }
+            | CliError::Overwrite { .. }
             | CliError::Trace { .. } => 2,
             CliError::Refused { .. }
             | CliError::Generate(_)

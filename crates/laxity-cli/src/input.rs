@@ -1,8 +1,9 @@
 //! Workloads from files and from standard input.
 
-use std::fs;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use laxity_model::Workload;
 
@@ -36,15 +37,58 @@ pub fn is_json(path: &Path, text: &str) -> bool {
     }
 }
 
+/// Opens `path`; `-` is standard input. No output replaces that file from now on.
+pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    if path.as_os_str() == "-" {
+        #[cfg(unix)]
+        remember(&File::from(std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned()?).metadata()?, STDIN);
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let file = File::open(path)?;
+    remember(&file.metadata()?, &name(path));
+    Ok(Box::new(file))
+}
+
+/// What this process reads: an output that replaced one of these files would destroy what it was made of. Every verb writes
+/// files by `OutputFile`, which asks.
+static INPUTS: Mutex<Vec<(FileId, String)>> = Mutex::new(Vec::new());
+
+/// The device and the inode, which are those of all names of a file.
+type FileId = (u64, u64);
+
+/// Notes that the file of `metadata`, which is called `name`, is read.
+pub fn remember(metadata: &Metadata, name: &str) {
+    if let Some(file) = identity(metadata) {
+        INPUTS.lock().unwrap_or_else(PoisonError::into_inner).push((file, name.to_owned()));
+    }
+}
+
+/// What the file of `metadata` was called when it was read, if it was.
+pub fn read_as(metadata: &Metadata) -> Option<String> {
+    let file = identity(metadata)?;
+    let inputs = INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
+    inputs.iter().find(|(input, _)| *input == file).map(|(_, name)| name.clone())
+}
+
+/// Nothing of pipes and devices, which lose nothing.
+#[cfg(unix)]
+fn identity(metadata: &Metadata) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt;
+    metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> Option<FileId> {
+    None
+}
+
 /// The text in `path`; `-` is standard input.
 pub fn text(path: &Path) -> Result<String, CliError> {
     let name = name(path);
-    let bytes = if path.as_os_str() == "-" {
+    let bytes = open(path).and_then(|mut source| {
         let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        fs::read(path)
-    };
+        source.read_to_end(&mut bytes).map(|_| bytes)
+    });
     let bytes = bytes.map_err(|source| CliError::Read { file: name.clone(), source })?;
     String::from_utf8(bytes).map_err(|error| {
         let sound = &error.as_bytes()[..error.utf8_error().valid_up_to()];

@@ -79,12 +79,18 @@ impl Output {
 
 /// Reports wrong usage as clap does, and what it prints on request. Where the arguments hold something that a terminal
 /// would obey, in plain letters.
-pub fn usage(error: &clap::Error) {
+pub fn usage(error: &clap::Error) -> Result<(), CliError> {
     let plain = error.render().to_string();
     if error.use_stderr() && painted(&plain) != plain {
         to_stderr(plain.trim_end());
-    } else {
-        let _ = error.print();
+        return Ok(());
+    }
+    match error.print().and_then(|()| io::stdout().flush()) {
+        // What is asked for is a result; its reader may have seen enough.
+        Err(failed) if !error.use_stderr() && failed.kind() != io::ErrorKind::BrokenPipe => {
+            Err(CliError::Print(failed))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+#[cfg(target_os = "linux")]
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::error::CliError;
+use crate::input;
 
 /// A file being written. It grows under a temporary name in the same folder and gets its own name when it is complete,
 /// so neither a kill nor a full disk leaves behind what looks whole. Dropped before that, it is removed.
@@ -37,10 +40,11 @@ enum Sink {
         file: NamedTempFile,
         target: PathBuf,
     },
-    /// Removed unless it is committed, but by a kill.
+    /// Removed unless it is committed, but by a kill. It is locked as long as it is open, and removed before it is closed, so
+    /// that it is not the next recorder's file that is removed.
     Recording {
-        file: File,
         target: TempPath,
+        file: File,
     },
     InPlace(File),
 }
@@ -48,25 +52,46 @@ enum Sink {
 impl OutputFile {
     /// Begins to write `path`, to which errors refer. An existing file is replaced at the end.
     pub fn create(path: &Path) -> Result<Self, CliError> {
-        let sink = open(path).map_err(|source| CliError::Write { path: path.to_owned(), source })?;
+        let failed = |source| CliError::Write { path: path.to_owned(), source };
+        let target = target(path).map_err(failed)?;
+        refuse_inputs(path, &target)?;
+        #[cfg(target_os = "linux")]
+        if fs::metadata(&target).is_ok_and(|metadata| metadata.is_file())
+            && File::open(&target).is_ok_and(|file| laxity_sys::exclusive::is_held(&file))
+        {
+            return Err(recorded_elsewhere(path));
+        }
+        let sink = open(target).map_err(failed)?;
         Ok(OutputFile { path: path.to_owned(), sink, failed: Failed::default() })
     }
 
-    /// Begins to write the recording `path`, under its own name from the start. A file that was there is gone at once.
+    /// Begins to write the recording `path`, under its own name from the start. A file that was there is gone at once, unless
+    /// another process records it now, or this one reads it.
     #[cfg(target_os = "linux")]
     pub fn record(path: &Path) -> Result<Self, CliError> {
         let failed = |source| CliError::Write { path: path.to_owned(), source };
-        let target = match fs::canonicalize(path) {
-            Ok(target) => target,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
-            Err(error) => return Err(failed(error)),
-        };
+        let target = target(path).map_err(failed)?;
         if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
             return OutputFile::create(path);
         }
-        let file = File::options().write(true).create(true).truncate(true).open(&target).map_err(failed)?;
+        refuse_inputs(path, &target)?;
+        let file = loop {
+            // It is emptied only when it is ours.
+            let file = File::options().write(true).create(true).truncate(false).open(&target).map_err(failed)?;
+            if !laxity_sys::exclusive::hold(&file) {
+                return Err(recorded_elsewhere(path));
+            }
+            // A recorder that failed may have removed it since it was opened.
+            let name = fs::metadata(&target);
+            if name.is_ok_and(|name| {
+                file.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (name.dev(), name.ino()))
+            }) {
+                break file;
+            }
+        };
+        file.set_len(0).map_err(failed)?;
         let target = TempPath::try_from_path(&target).map_err(failed)?;
-        Ok(OutputFile { path: path.to_owned(), sink: Sink::Recording { file, target }, failed: Failed::default() })
+        Ok(OutputFile { path: path.to_owned(), sink: Sink::Recording { target, file }, failed: Failed::default() })
     }
 
     /// Becomes true when a write fails: for writers that keep the error to themselves until they are done.
@@ -82,7 +107,7 @@ impl OutputFile {
             Sink::Temporary { file, target } => {
                 file.as_file().sync_all().and_then(|()| file.persist(target).map(|_| ()).map_err(|error| error.error))
             }
-            Sink::Recording { file, target } => {
+            Sink::Recording { target, file } => {
                 file.sync_all().and_then(|()| target.keep().map(|_| ()).map_err(|error| error.error))
             }
             Sink::InPlace(mut file) => file.flush(),
@@ -120,13 +145,30 @@ impl Write for OutputFile {
     }
 }
 
-fn open(path: &Path) -> io::Result<Sink> {
-    // A link is followed: the file it points to is replaced, not the link.
-    let target = match fs::canonicalize(path) {
-        Ok(target) => target,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
-        Err(error) => return Err(error),
-    };
+/// The file that `path` names. A link is followed: the file it points to is replaced, not the link.
+fn target(path: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+        target => target,
+    }
+}
+
+/// What is made of a file must not replace it, under whichever name.
+fn refuse_inputs(path: &Path, target: &Path) -> Result<(), CliError> {
+    match fs::metadata(target).ok().and_then(|metadata| input::read_as(&metadata)) {
+        Some(input) => Err(CliError::Overwrite { path: path.to_owned(), input }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn recorded_elsewhere(path: &Path) -> CliError {
+    let message =
+        format!("{} is being recorded by another process; wait until that ends, or name another file", path.display());
+    CliError::Live { message }
+}
+
+fn open(target: PathBuf) -> io::Result<Sink> {
     match fs::metadata(&target) {
         Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(metadata) if !metadata.is_file() => Ok(Sink::InPlace(File::options().write(true).open(&target)?)),

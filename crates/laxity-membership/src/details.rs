@@ -23,6 +23,7 @@ impl<C: Cause> ErrorDetails for RegistryError<C> {
                 SegmentError::Busy { .. } | SegmentError::Identity { .. } | SegmentError::System { .. },
             )
             | RegistryError::Identity(_)
+            | RegistryError::List { .. }
             | RegistryError::System { .. } => ErrorCode::System,
             RegistryError::Other(cause) => cause.code(),
         }

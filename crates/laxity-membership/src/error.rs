@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::path::PathBuf;
 
 use laxity_model::{ErrorCode, ErrorDetails};
 use laxity_sys::process::IdentityError;
@@ -77,6 +78,15 @@ pub enum RegistryError<C: Cause> {
     /// This process does not know itself.
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    /// The folder of names cannot be read.
+    #[error("cannot list the names in {}: {error}", .folder.display())]
+    List {
+        /// The folder.
+        folder: PathBuf,
+        /// Why not.
+        #[source]
+        error: io::Error,
+    },
     /// Linux refuses something else.
     #[error("cannot {action}: {error}")]
     System {

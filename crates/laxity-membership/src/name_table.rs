@@ -130,12 +130,12 @@ impl NameTable {
     /// All names of one kind, in order, used or left over.
     ///
     /// # Errors
-    /// [`RegistryError::System`].
+    /// [`RegistryError::List`].
     pub fn list<K: Kind>(&self) -> Result<Vec<String>, RegistryError<K::Cause>> {
-        let system = |error| RegistryError::System { action: "list the names that there are", error };
+        let failed = |error| RegistryError::List { folder: self.directory.clone(), error };
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(&self.directory).map_err(system)? {
-            let file = entry.map_err(system)?.file_name();
+        for entry in std::fs::read_dir(&self.directory).map_err(failed)? {
+            let file = entry.map_err(failed)?.file_name();
             if let Some(name) = file.to_str().and_then(|file| file.strip_prefix(K::PREFIX)) {
                 names.push(name.to_owned());
             }

@@ -11,7 +11,7 @@
 
 use std::fmt;
 
-use crate::{Graph, Nanos};
+use crate::{Graph, Nanos, Node, Step};
 
 /// A node runs `jobs` jobs in every window of length `window`. Not reduced: the window is that of the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +75,16 @@ impl Graph {
     /// Node and edge indices must be in range and token counts at least 1, as in a validated workload.
     pub fn rates(&self) -> Result<Vec<Rate>, RateError> {
         rates(self)
+    }
+
+    /// Sum of the nodes' CPU utilizations, `x * wcet / y`; 0 where there are no rates.
+    pub(crate) fn utilization_f64(&self) -> f64 {
+        let rates = self.rates().unwrap_or_default();
+        let share = |(node, rate): (&Node, Rate)| {
+            let wcet: Nanos = node.body.iter().map(Step::cpu_wcet).sum();
+            wcet.0 as f64 * rate.jobs as f64 / rate.window.0 as f64
+        };
+        self.nodes.iter().zip(rates).map(share).sum()
     }
 }
 

@@ -66,8 +66,10 @@ impl Workload {
         }
     }
 
-    /// Sum of the tasks' CPU utilizations, for tables and plots; decisions compare integers.
+    /// Sum of the CPU utilizations of tasks and graph nodes, for tables and plots; decisions compare integers. Nodes of a graph
+    /// without rates, which no valid workload has, do not count.
     pub fn utilization_f64(&self) -> f64 {
-        self.tasks.iter().map(Task::utilization_f64).sum()
+        let tasks = self.tasks.iter().map(Task::utilization_f64);
+        tasks.chain(self.graphs.iter().map(Graph::utilization_f64)).sum()
     }
 }

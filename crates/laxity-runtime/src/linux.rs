@@ -120,14 +120,14 @@ pub(crate) fn deadline_obstacle(tasks: &[Task], uses_all: bool) -> Option<String
     if !uses_all {
         return Some(
             "SCHED_DEADLINE does not keep to some CPUs (Linux answers EPERM, 1) unless they are an exclusive cpuset; \
-             take a global policy on all CPUs, make a cpuset, or take --scheduler other"
+             take a global policy on all CPUs, make a cpuset, or take --scheduler laxity"
                 .to_owned(),
         );
     }
     tasks.iter().find(|task| task.deadline > task.period).map(|task| {
         format!(
             "task \"{}\": relative deadline {} exceeds period {}, which SCHED_DEADLINE does not take (EINVAL, 22); \
-             shorten the deadline or take --scheduler other",
+             shorten the deadline or take --scheduler laxity",
             task.name, task.deadline, task.period
         )
     })
@@ -185,10 +185,13 @@ pub(crate) fn choose(
     match wanted {
         Some(LinuxScheduler::Laxity) => try_out(ours).map(|()| (LinuxScheduler::Laxity, unused)),
         Some(LinuxScheduler::Kernel) => unreachable!("it was answered above"),
-        Some(LinuxScheduler::Fifo) if is_edf => Err(format!(
-            "SCHED_FIFO has fixed priorities and {scheduler} has none; take --scheduler deadline, or a policy with fixed \
-             priorities, as in --policy G-RM"
-        )),
+        Some(LinuxScheduler::Fifo) if is_edf => {
+            let deadline = if deadline_obstacle(tasks, uses_all).is_none() { "deadline or " } else { "" };
+            Err(format!(
+                "SCHED_FIFO has fixed priorities and {scheduler} has none; take --scheduler {deadline}laxity, or a policy with \
+                 fixed priorities, as in --policy G-RM"
+            ))
+        }
         Some(LinuxScheduler::Fifo) => try_out(probe).map(|()| (LinuxScheduler::Fifo, None)),
         Some(LinuxScheduler::Deadline) => match deadline_obstacle(tasks, uses_all) {
             Some(obstacle) => Err(obstacle),

@@ -101,7 +101,7 @@ impl Registry {
     /// The names of all systems, in order, used or left over.
     ///
     /// # Errors
-    /// [`RegistryError::System`].
+    /// [`RegistryError::List`].
     pub fn names(&self) -> Result<Vec<String>, RegistryError> {
         self.names.list::<Shared>()
     }

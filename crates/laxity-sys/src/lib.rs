@@ -43,6 +43,7 @@ pub mod cpu_records;
 pub mod crash;
 pub mod directory;
 pub mod event;
+pub mod exclusive;
 pub mod fairness;
 pub mod fault;
 mod fork;

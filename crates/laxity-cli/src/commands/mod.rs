@@ -17,6 +17,8 @@ pub mod measure;
 mod named;
 pub mod overheads;
 pub mod policies;
+#[cfg(target_os = "linux")]
+mod program;
 pub mod report;
 #[cfg(target_os = "linux")]
 pub mod run;

@@ -66,7 +66,7 @@ fn a_program_holds_the_lock_for_as_long_as_it_runs() {
     );
     let (code, _, err) = run(["bandwidth", "lock", "car", "--budget", "1 MB/s", "--folder", &folder, "--", "false"]);
     assert_eq!(code, 1);
-    assert!(err.contains("false ended with exit status: 1"), "{err}");
+    assert!(err.contains("false ended with exit code 1"), "{err}");
     let (code, _, err) = run(["bandwidth", "lock", "car", "--budget", "0 B/s", "--folder", &folder, "--", "true"]);
     assert_eq!(code, 2);
     assert!(err.contains("a budget of nothing"), "{err}");
@@ -117,6 +117,45 @@ fn a_hog_ends_after_the_traffic_that_it_is_asked_for() {
     let (code, _, err) = run(["bandwidth", "hog", "--bytes", "much"]);
     assert_eq!(code, 2);
     assert!(err.contains("much"), "{err}");
+}
+
+#[test]
+fn a_hog_has_a_cpu_for_no_longer_than_it_takes() {
+    let (code, out, err) = run(["bandwidth", "hog", "--for", "10ms"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let second = |text: &str| text.split(' ').next().and_then(|number| number.parse::<f64>().ok()).expect("seconds");
+    let (elapsed, cpu) = out.split_once(" s, ").expect("two times");
+    let elapsed = second(elapsed.split(" in ").nth(1).expect("a time"));
+    assert!(second(cpu) <= elapsed, "the time of its set-up is not counted: {out}");
+}
+
+#[test]
+fn a_regulator_whose_lock_was_never_held_is_one_of_this_process_all_the_same() {
+    let _alone = Alone::with_the_scheduler();
+    let place = Directory::new("bandwidth-idle");
+    let folder = place.path().display().to_string();
+    let cpu = scheduling::usable_cpus().expect("Linux says which").last().expect("one").to_string();
+    let words = [
+        "bandwidth",
+        "regulate",
+        "car",
+        "--cpus",
+        &cpu,
+        "--counter",
+        "software",
+        "--json",
+        "--period",
+        "2ms",
+        "--folder",
+    ];
+    let (code, out, err) = run(words.into_iter().chain([folder.as_str(), "--", "true"]));
+    if is_refused(code, &err) {
+        return;
+    }
+    let report = &json(&out)["cpus"][0];
+    assert_eq!(report["periods"], 0);
+    assert_eq!(report["period_ns"], 2_000_000);
+    assert!(report["pid"].as_u64().expect("a number") > 0, "{out}");
 }
 
 #[test]

@@ -146,6 +146,8 @@ fn what_cannot_be_is_bad_usage_and_says_the_way_out() {
         (["5ms", "10us", "true"], "must be longer than 50 us"),
         (["5ms", "1ms", "--cluster=3"], "cluster 3 is not one of the system's 1"),
         (["5ms", "1ms", "--cpus=0;1"], "use --clusters for several"),
+        (["5ms", "1ms", "--cpus=1023"], "--cpus: CPU 1023 cannot be used; those that can are "),
+        (["5ms", "1ms", "--cpus=0-99999999"], "names CPU 99999999, and the last that there can be is 1023"),
     ] {
         let (code, _, err) = exec(folder.path(), words[0], words[1], &[words[2], "true"]);
         assert!(err.contains(expected), "{err}");

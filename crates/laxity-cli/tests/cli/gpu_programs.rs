@@ -44,8 +44,8 @@ fn wrong_settings_and_missing_things_are_bad_usage() {
     let cases: &[(&[&str], &str)] = &[
         (&["--layer", NO_LAYER, "--priority", "100", "--", "true"], "--priority: priority = \"100\" is not 1 to 99"),
         (&["--layer", NO_LAYER, "--job-period", "often", "--", "true"], "a period such as 33 ms"),
-        (&["--layer", "/none.so", "--", "true"], "no OpenCL layer"),
-        (&["--cuda-layer", "/none.so", "--only", "cuda", "--", "true"], "no CUDA layer: liblaxity_cuda.so"),
+        (&["--layer", "/none.so", "--", "true"], "no OpenCL layer: /none.so is no file"),
+        (&["--cuda-layer", "/none.so", "--only", "cuda", "--", "true"], "no CUDA layer: /none.so is no file"),
         (&["--layer", NO_LAYER, "--name", "car", "--", "true"], "arbitration car: does not exist"),
         (&["--layer", NO_LAYER, "--", "/no/such/program"], "cannot start /no/such/program"),
     ];

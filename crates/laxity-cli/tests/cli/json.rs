@@ -134,3 +134,52 @@ fn a_task_without_completed_jobs_has_no_response_times() {
     assert_eq!(run["tasks"][1]["completed"], 0);
     assert_eq!(run["tasks"][1]["response_time_ns"], Value::Null);
 }
+
+/// All keys in `value`, at any depth.
+fn all_keys(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            found.extend(fields.keys().cloned());
+            fields.values().for_each(|field| all_keys(field, found));
+        }
+        Value::Array(values) => values.iter().for_each(|value| all_keys(value, found)),
+        _ => {}
+    }
+}
+
+/// Searches, schedulers and programs: no key is printed that the reference does not explain.
+#[cfg(target_os = "linux")]
+#[test]
+fn every_key_of_other_verbs_is_in_the_reference() {
+    use laxity_sched::{Config, Registry};
+    let reference = include_str!("../../../../docs/reference/json.md");
+    let place = laxity_testing::Directory::new("json-keys");
+    let directory = place.path().to_str().expect("UTF-8");
+    let cpu = laxity_sys::scheduling::usable_cpus().expect("CPUs")[0];
+    let config = Config::global_edf([u16::try_from(cpu).expect("small")]);
+    let _system = Registry::at(place.path()).create("s", &config).expect("the name is free");
+    let file = example("quickstart.toml").display().to_string();
+    let commands: [&[&str]; 5] = [
+        &["tune", &file, "--within", "1s", "--json"],
+        &["sched", "--folder", directory, "list", "--json"],
+        &["sched", "--folder", directory, "top", "s", "--once", "--json"],
+        &["sched", "doctor", "--json"],
+        &["exec", "--folder", directory, "--system", "s", "--period", "10ms", "--wcet", "5ms", "--json", "--", "true"],
+    ];
+    for words in commands {
+        let output = laxity().args(words).output().expect("runs");
+        let err = String::from_utf8_lossy(&output.stderr);
+        // A program has standard output for itself.
+        let text = if words[0] == "exec" { err.into_owned() } else { String::from_utf8(output.stdout).expect("UTF-8") };
+        if text.contains("SCHED_FIFO") || text.is_empty() && words[0] == "exec" {
+            laxity_testing::skip(text);
+            continue;
+        }
+        let mut found = BTreeSet::new();
+        all_keys(&serde_json::from_str(&text).unwrap_or_else(|error| panic!("{words:?}: {error}: {text}")), &mut found);
+        assert!(!found.is_empty(), "{words:?}");
+        for key in found {
+            assert!(reference.contains(&format!("`{key}`")), "{words:?} prints `{key}`");
+        }
+    }
+}

@@ -48,6 +48,8 @@ mod output_files;
 mod outside;
 mod own_code;
 mod own_code_ends;
+#[cfg(target_os = "linux")]
+mod programs;
 mod readme;
 mod replicas;
 mod report;
@@ -63,5 +65,7 @@ mod support;
 mod terminal;
 mod trace;
 mod tune;
+#[cfg(target_os = "linux")]
+mod usage;
 mod validate;
 mod why;

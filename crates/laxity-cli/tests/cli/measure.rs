@@ -111,6 +111,27 @@ fn what_cannot_be_measured_or_charged_is_refused_with_the_way_out() {
 }
 
 #[test]
+fn ctrl_c_before_the_first_result_is_no_disturbance() {
+    use std::io::{BufRead, BufReader};
+    let usable = laxity_sys::scheduling::usable_cpus().expect("CPUs");
+    if usable.len() < 2 {
+        return laxity_testing::skip("one CPU has no interference");
+    }
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("laxity"))
+        .args(["measure", "--memory", "--for", "1 h"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("runs");
+    let mut err = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    assert!(err.next().expect("a line").expect("UTF-8").contains("beside a"), "it begins");
+    kill(Pid::from_raw(i32::try_from(child.id()).expect("a process id")), Signal::SIGINT).expect("a child of ours");
+    let last = err.last().expect("an error").expect("UTF-8");
+    assert_eq!(last, "error: interrupted while it measured; nothing was written");
+    assert_eq!(child.wait().expect("ends").code(), Some(130));
+}
+
+#[test]
 fn ctrl_c_leaves_no_file_behind() {
     let folder = folder();
     let child = Command::new(assert_cmd::cargo::cargo_bin!("laxity"))

@@ -156,3 +156,96 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert_eq!(output.status.code(), Some(0));
 }
+
+/// A folder with a workload, a trace of it, and other names of both.
+#[cfg(unix)]
+fn inputs() -> tempfile::TempDir {
+    let folder = folder();
+    let [workload, trace] = ["k.toml", "s.lxt"].map(|name| folder.path().join(name));
+    fs::copy(example("quickstart.toml"), &workload).expect("copied");
+    laxity().args(["simulate", "--quiet", "--for", "1s", "--trace"]).args([&trace, &workload]).assert().success();
+    for (name, of) in [("link.toml", &workload), ("link.lxt", &trace)] {
+        std::os::unix::fs::symlink(of, folder.path().join(name)).expect("linked");
+    }
+    for (name, of) in [("hard.toml", &workload), ("hard.lxt", &trace)] {
+        fs::hard_link(of, folder.path().join(name)).expect("linked");
+    }
+    folder
+}
+
+#[cfg(unix)]
+#[test]
+fn no_output_replaces_what_it_is_made_of_under_whichever_name() {
+    let folder = inputs();
+    let before = names(folder.path());
+    let [workload, trace] = ["k.toml", "s.lxt"].map(|name| fs::read(folder.path().join(name)).expect("there"));
+    let refused = |words: &[&str], input: &str, output: &str| {
+        let words: Vec<String> = words.iter().map(|word| word.replace("OUT", output)).collect();
+        let expected = match input == output {
+            true => format!("error: {output} is an input, which this command reads, and would be lost"),
+            false => format!("error: {output} is {input}, which this command reads, and would be lost"),
+        };
+        let assert = laxity().current_dir(folder.path()).args(&words).assert();
+        assert.code(2).stdout("").stderr(predicate::str::contains(expected));
+        assert_eq!(names(folder.path()), before, "{words:?}");
+        assert_eq!(fs::read(folder.path().join("k.toml")).expect("there"), workload, "{words:?}");
+        assert_eq!(fs::read(folder.path().join("s.lxt")).expect("there"), trace, "{words:?}");
+    };
+    for output in ["k.toml", "link.toml", "hard.toml"] {
+        refused(&["simulate", "k.toml", "--trace", "OUT"], "k.toml", output);
+        #[cfg(target_os = "linux")]
+        refused(
+            &["run", "k.toml", "--cpus", "1", "--scheduler", "other", "--for", "10ms", "--trace", "OUT"],
+            "k.toml",
+            output,
+        );
+        refused(&["report", "k.toml", "--no-run", "-o", "OUT"], "k.toml", output);
+        refused(&["report", "k.toml", "s.lxt", "-o", "OUT"], "k.toml", output);
+        refused(&["tune", "k.toml", "--within", "1s", "-o", "OUT"], "k.toml", output);
+    }
+    for output in ["s.lxt", "link.lxt", "hard.lxt"] {
+        refused(&["trace", "s.lxt", "gantt", "--svg", "OUT"], "s.lxt", output);
+        refused(&["trace", "s.lxt", "export", "-o", "OUT", "--format", "csv"], "s.lxt", output);
+        refused(&["report", "s.lxt", "-o", "OUT"], "s.lxt", output);
+    }
+    // Standard input has a name, too, where a shell opened it.
+    let workload = fs::File::open(folder.path().join("k.toml")).expect("there");
+    let output = Command::new(assert_cmd::cargo::cargo_bin!("laxity"))
+        .args(["simulate", "-", "--trace", "k.toml"])
+        .current_dir(folder.path())
+        .stdin(workload)
+        .output()
+        .expect("runs");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("k.toml is <stdin>, which this command reads"), "{err}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_recording_is_that_of_one_process() {
+    let folder = folder();
+    let path = folder.path().join("same.lxt");
+    let run = |verb: &str, duration: &str| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("laxity"));
+        command.arg(verb).arg(example("quickstart.toml")).args(["--quiet", "--for", duration, "--trace"]).arg(&path);
+        if verb == "run" {
+            command.args(["--cpus", "1", "--scheduler", "other"]);
+        }
+        command.stderr(Stdio::piped());
+        command
+    };
+    let mut first = run("run", "600s").spawn().expect("runs");
+    laxity_testing::until("it records", || fs::metadata(&path).is_ok_and(|file| file.len() > 0));
+    for verb in ["run", "simulate"] {
+        let second = run(verb, "10ms").output().expect("runs");
+        let err = String::from_utf8_lossy(&second.stderr);
+        assert_eq!(second.status.code(), Some(1), "{verb}: {err}");
+        assert!(err.contains("same.lxt is being recorded by another process; wait until that ends"), "{verb}: {err}");
+    }
+    let pid = nix::unistd::Pid::from_raw(first.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it lives");
+    assert_eq!(first.wait().expect("ends").code(), Some(130));
+    laxity().arg("trace").arg(&path).arg("info").assert().success();
+    assert!(run("run", "10ms").output().expect("runs").status.success(), "it is free again");
+}

@@ -65,7 +65,7 @@ fn what_is_not_run_live_is_refused_by_name() {
     };
     assert!(refused("semaphore.toml", &["--scheduler", "other"]).contains("take --scheduler laxity, or simulate"));
     assert!(refused("best-effort.toml", &["--policy", "G-CFS"]).contains("\"indexer\" under G-CFS"));
-    assert!(refused("two.toml", &["--scheduler", "fifo"]).contains("take --scheduler deadline"));
+    assert!(refused("two.toml", &["--scheduler", "fifo"]).contains("take --scheduler laxity, or a policy"));
     assert_eq!(run(["run", "x.toml", "--scheduler", "rr"]).0, 2);
 }
 

@@ -1,8 +1,8 @@
 //! A terminal to run the command in, and what it would show.
 
 use std::fs::File;
-use std::io::Read;
-use std::process::{Child, Command, Stdio};
+use std::io::{Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use nix::pty::{OpenptyResult, Winsize, openpty};
 
@@ -43,12 +43,22 @@ impl Terminal {
         }
     }
 
+    /// Presses a key: Ctrl-C is `\x03`, of which the terminal makes a signal to its foreground, if it has one (`setsid --ctty`).
+    pub fn press(&mut self, key: char) {
+        write!(self.master, "{key}").expect("a terminal takes keys");
+    }
+
     /// All it wrote until its end, escape sequences included.
-    pub fn finish(mut self) -> String {
+    pub fn finish(self) -> String {
+        self.ended().0
+    }
+
+    /// The same, and how it ended.
+    pub fn ended(mut self) -> (String, ExitStatus) {
         // When the last handle is closed, Linux answers with an error.
         let _ = self.master.read_to_end(&mut self.written);
-        self.child.wait().expect("ends");
-        String::from_utf8(self.written).expect("UTF-8")
+        let status = self.child.wait().expect("ends");
+        (String::from_utf8(self.written).expect("UTF-8"), status)
     }
 }
 

@@ -104,8 +104,8 @@ fn the_chart_fits_the_width_and_can_be_ascii() {
     let (_, out, _) = trace(&path, &["gantt", "--by", "task", "--from", "4ms", "--to", "8 ms"]);
     assert!(out.contains("4 ms to 8 ms") && !out.contains("cpu0"), "{out}");
     let (code, _, err) = trace(&path, &["gantt", "--from", "8ms", "--to", "4ms"]);
-    assert_eq!(code, 1);
-    assert!(err.contains("from 8 ms to 4 ms"), "{err}");
+    assert_eq!(code, 2);
+    assert!(err.contains("--from 8 ms --to 4 ms shows no time"), "{err}");
 }
 
 #[test]

@@ -18,6 +18,7 @@ fn tune_finds_a_configuration_that_carries_a_tenth_more() {
         run(words.into_iter().chain(["2min".as_ref(), "--json".as_ref(), "-o".as_ref(), out.as_os_str()]));
     assert_eq!(code, 0, "{err}");
     let found: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(found["laxity"], env!("CARGO_PKG_VERSION"));
     assert_eq!(found["own"]["score"]["proof"], Value::Null);
     let best = &found["best"][0];
     assert!(best["score"]["proof"]["laxity_ppm"].as_i64().expect("proven") > 0);

@@ -46,6 +46,24 @@ fn an_overload_is_legal_and_warned_about() {
 }
 
 #[test]
+fn nodes_of_graphs_count_and_an_overload_is_told_as_check_tells_it() {
+    let (code, out, err) = run(["validate".as_ref(), example("fusion.toml").as_os_str()]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains("utilization 0.81 on 2 CPUs"), "{out}");
+    let folder = crate::support::folder();
+    let file = folder.path().join("full.toml");
+    // 0.7 and 0.5, of which no sum of rounded shares is 1.2.
+    let text = "laxity = 1\nname = \"full\"\n[platform]\ncpus = 1\n\
+                [[task]]\nname = \"a\"\nperiod = \"10 ms\"\nwcet = \"7 ms\"\n\
+                [[task]]\nname = \"b\"\nperiod = \"10 ms\"\nwcet = \"5 ms\"\n";
+    std::fs::write(&file, text).expect("written");
+    let (_, _, err) = run(["validate".as_ref(), file.as_os_str()]);
+    assert!(err.contains("the tasks need 1.200 CPUs and 1 run jobs"), "{err}");
+    let (_, out, _) = run(["check".as_ref(), file.as_os_str()]);
+    assert!(out.contains("utilization 1.200"), "{out}");
+}
+
+#[test]
 fn every_example_is_valid() {
     let folder = example("");
     let mut files: Vec<_> =

@@ -40,6 +40,40 @@ fn why_names_what_a_job_waited_for_and_its_parts_sum_to_the_response_time() {
     }
 }
 
+/// A byte of the first chunk is another one: nothing is left, and the reason is not that the recording was too short.
+#[test]
+fn a_damaged_trace_is_named_as_the_reason_by_every_command() {
+    let folder = folder();
+    let path = trace_of("overload.toml", "1 s", &folder);
+    let mut bytes = std::fs::read(&path).expect("a trace");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&path, bytes).expect("written");
+    let path = path.to_str().expect("UTF-8");
+    let (page, table) = (folder.path().join("page.html"), folder.path().join("jobs.csv"));
+    let [page, table] = [&page, &table].map(|path| path.to_str().expect("UTF-8"));
+    let commands: [&[&str]; 9] = [
+        &["trace", path, "why"],
+        &["trace", path, "why", "--json"],
+        &["trace", path, "info"],
+        &["trace", path, "metrics"],
+        &["trace", path, "check"],
+        &["trace", path, "gantt"],
+        &["trace", path, "export", "-o", table],
+        &["report", path, "-o", page],
+        &["report", path, "--quiet", "-o", page],
+    ];
+    for words in commands {
+        let (code, _, err) = run(words);
+        let last = err.lines().last().expect("an error");
+        assert!(
+            last.starts_with("error: ") && last.contains("checksum") && !last.contains("longer"),
+            "{words:?}: {err}"
+        );
+        assert_eq!(code, 1, "{words:?}: {err}");
+    }
+}
+
 #[test]
 fn why_says_the_latest_job_unless_told_which() {
     let folder = folder();

@@ -6,6 +6,7 @@ use super::reader::Item;
 use super::tree::Value;
 use super::{cpu_list, decode, encode, quantity, toml, write};
 use crate::error::{FieldPath, Findings};
+use crate::limits::CPUS_MAX;
 use crate::{CpuId, Distribution, Nanos, validate};
 
 /// The field that holds a distribution in a file.
@@ -67,7 +68,10 @@ impl Distribution {
 /// # Errors
 /// What to write instead.
 pub fn parse_cpus(text: &str) -> Result<Vec<CpuId>, String> {
-    cpu_list::parse(text).ok_or_else(|| format!("\"{text}\" lists no CPUs; write them as in \"0-3,8\""))
+    cpu_list::parse(text).ok_or_else(|| match cpu_list::first_beyond(text) {
+        Some(number) => format!("\"{text}\" names CPU {number}, and the last that there can be is {}", CPUS_MAX - 1),
+        None => format!("\"{text}\" lists no CPUs; write them as in \"0-3,8\""),
+    })
 }
 
 /// Reads a number of bytes as workload files write it: `64 kB`, `2 MiB`.

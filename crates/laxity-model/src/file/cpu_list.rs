@@ -17,6 +17,16 @@ pub(crate) fn parse(text: &str) -> Option<Vec<CpuId>> {
     Some(cpus)
 }
 
+/// The first number of a list that is above all CPUs that there can be.
+pub(crate) fn first_beyond(text: &str) -> Option<&str> {
+    let mut numbers = text.split([',', '-']).map(|number| number.trim_matches(' '));
+    let is_beyond = |digits: &&str| {
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_number && digits.parse::<u64>().map_or(true, |cpu| cpu >= CPUS_MAX as u64)
+    };
+    numbers.find(is_beyond)
+}
+
 fn number(text: &str) -> Option<u16> {
     let digits = text.trim_matches(' ');
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -56,5 +66,8 @@ mod tests {
         for text in ["", "-", "3-1", "0-1024", "a", "1,,2", "0-1-2", "+1", "99999999999"] {
             assert_eq!(parse(text), None, "{text}");
         }
+        assert_eq!(first_beyond("0-1024"), Some("1024"));
+        assert_eq!(first_beyond("1, 99999999999999999999999"), Some("99999999999999999999999"));
+        assert_eq!(["3-1", "a", "", "1023"].map(first_beyond), [None; 4]);
     }
 }

@@ -21,14 +21,14 @@ pub enum Warning {
     },
     /// The tasks need more CPU time than there is.
     CpuOverload {
-        /// Utilization in thousandths of a CPU, rounded down.
+        /// Utilization in thousandths of a CPU, rounded to the nearest that is too much.
         permille: u64,
         /// CPUs that run jobs.
         cpus: usize,
     },
     /// The GPU kernels need more time than the execution engines have.
     GpuOverload {
-        /// Utilization in thousandths of an execution engine, rounded down.
+        /// Utilization in thousandths of an execution engine, rounded to the nearest that is too much.
         permille: u64,
         /// Execution engines.
         gpus: usize,
@@ -123,12 +123,14 @@ fn kernel_time(body: &[Step]) -> Nanos {
 /// The total utilization in thousandths if it surely exceeds `capacity`.
 ///
 /// Each task's share is rounded down to 2^-40, so that what is reported is really too much; spans are below 2^59, hence
-/// a share is below 2^99 and the sum of all below 2^115.
+/// a share is below 2^99 and the sum of all below 2^115. The thousandths are rounded to the nearest, as those of `laxity check` are,
+/// but never to `capacity` itself.
 fn overload<'w>(costs: impl Iterator<Item = (Nanos, &'w Task)>, capacity: usize) -> Option<u64> {
     const ONE: u128 = 1 << 40;
     let share = |(cost, task): (Nanos, &Task)| u128::from(cost.0) * ONE / u128::from(task.period.0.max(1));
     let total: u128 = costs.map(share).sum();
-    (total > capacity as u128 * ONE).then(|| u64::try_from(((total >> 10) * 1_000) >> 30).unwrap_or(u64::MAX))
+    let nearest = (((total >> 10) * 1_000 + (1 << 29)) >> 30).max(capacity as u128 * 1_000 + 1);
+    (total > capacity as u128 * ONE).then(|| u64::try_from(nearest).unwrap_or(u64::MAX))
 }
 
 impl fmt::Display for Warning {

@@ -64,7 +64,9 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
     // Its memory is touched before its time begins.
     let memory = || Stream::beyond_caches(arguments.pattern, scheduling::current_cpu());
     let mut stream = (!arguments.compute).then(memory);
+    // In this order, and at the end in the other: a thread has a CPU for no longer than it takes.
     let begin = clock::now();
+    let used = clock::thread_cpu_time();
     let until = arguments.duration.map(|duration| begin.saturating_add(duration));
     let is_over = || interrupt.is_requested() || until.is_some_and(|until| clock::now() >= until);
     let mut bytes = 0;
@@ -81,10 +83,11 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
     if arguments.compute {
         compute(&is_over);
     }
+    let used = clock::thread_cpu_time().0.saturating_sub(used.0);
     let elapsed = clock::now().saturating_since(begin);
     let per_second = (u128::from(bytes) * 1_000_000_000 / u128::from(elapsed.0.max(1))) as u64;
     let seconds = Duration::from_nanos(elapsed.0).as_secs_f64();
-    let cpu = Duration::from_nanos(clock::thread_cpu_time().0).as_secs_f64();
+    let cpu = Duration::from_nanos(used).as_secs_f64();
     output.line(format_args!("{} in {seconds:.3} s, {cpu:.3} s of them on a CPU", rate(per_second)))
 }
 

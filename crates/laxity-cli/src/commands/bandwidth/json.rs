@@ -2,6 +2,7 @@
 
 use laxity_bandwidth::{Machine, Report, Trial};
 use laxity_gpu::{Arbitration, Regulation, TRAFFIC_CPUS};
+use laxity_model::Nanos;
 use serde::Serialize;
 
 use crate::commands::named::pretty;
@@ -54,12 +55,14 @@ impl Cpu {
     }
 }
 
-/// What regulators did.
-pub fn reports(name: &str, reports: &[Report]) -> String {
+/// What regulators of this process did, with periods of that length: they publish it only once the lock was held.
+pub fn reports(name: &str, reports: &[Report], period: Nanos) -> String {
     let cpu = |report: &Report| {
         let mut stops: Vec<u64> = report.stops.iter().map(|stop| stop.0).collect();
         stops.sort_unstable();
         Cpu {
+            pid: std::process::id(),
+            period_ns: period.0,
             let_run: Some(report.let_run),
             excess_bytes_max: Some(report.excess),
             stop_ns_p50: stops.get(stops.len() / 2).copied(),

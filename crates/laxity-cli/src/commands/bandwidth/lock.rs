@@ -2,11 +2,12 @@
 
 use clap::Args;
 use laxity_gpu::{Base, Registry};
+use laxity_sys::signals::Signals;
 
-use super::{attach_or_create, parse_budget, program};
+use super::{attach_or_create, parse_budget};
 use crate::commands::named::live;
+use crate::commands::program;
 use crate::error::CliError;
-use crate::interrupt::Interrupt;
 
 /// Hold the bandwidth lock while a program runs.
 ///
@@ -16,7 +17,7 @@ use crate::interrupt::Interrupt;
   laxity bandwidth lock car --budget '64 MB/s' -- ./detect frames/
   laxity bandwidth lock car --budget '1 GB/s' -- sleep 10
 
-Exit codes: 0 the program succeeded; 1 it failed, or Linux refuses; 2 bad usage; 130 interrupted.")]
+Exit codes: that of the program, 128 and the signal that ended it; 1 Linux refuses; 2 bad usage.")]
 pub struct Arguments {
     /// The arbitration
     name: String,
@@ -30,11 +31,13 @@ pub struct Arguments {
 
 /// Locks, runs, unlocks.
 pub fn run(registry: &Registry, arguments: &Arguments) -> Result<(), CliError> {
-    let interrupt = Interrupt::watch();
+    // Before any other thread: they are to keep the signals from this process, too.
+    let signals = Signals::requests().map_err(live)?;
     let arbitration = attach_or_create(registry, &arguments.name)?;
     let client = arbitration.register("laxity bandwidth lock", Base::Background).map_err(live)?;
     let section = client.lock_bandwidth(arguments.budget).map_err(live)?;
-    let status = program::run(&mut program::command(&arguments.program), &interrupt, || {})?;
+    let mut command = program::command(&arguments.program);
+    let status = program::run(&mut command, &signals)?;
     drop(section);
-    program::check(&arguments.program, status, &interrupt)
+    program::ended(program::shown(&command), status)
 }

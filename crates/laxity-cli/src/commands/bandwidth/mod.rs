@@ -4,7 +4,6 @@ mod hog;
 mod json;
 mod lock;
 mod picture;
-mod program;
 mod regulate;
 mod status;
 mod threshold;

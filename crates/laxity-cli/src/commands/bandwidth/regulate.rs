@@ -4,11 +4,13 @@ use clap::Args;
 use laxity_bandwidth::{Counter, Options, Regulator, Report, Throttle};
 use laxity_gpu::Registry;
 use laxity_model::{LockHeed, Nanos};
+use laxity_sys::signals::Signals;
 
-use super::{CpuList, attach_or_create, json, not_regulated, parse_cpu_list, program, rate};
+use super::{CpuList, attach_or_create, json, not_regulated, parse_cpu_list, rate};
+use crate::commands::named::live;
+use crate::commands::program;
 use crate::commands::simulate::parse_duration;
 use crate::error::CliError;
-use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::quantity::{percent, short};
 
@@ -23,7 +25,7 @@ use crate::quantity::{percent, short};
   laxity bandwidth regulate car --cpus 3 --throttle kernel --punishment 1 -- make
   laxity bandwidth regulate car --cpus 3 --counter software -- laxity bandwidth hog --name car --for 10s
 
-Exit codes: 0 the program succeeded; 1 it failed, or the CPUs cannot be regulated; 2 bad usage; 130 interrupted.")]
+Exit codes: that of the program, 128 and the signal that ended it; 1 the CPUs cannot be regulated; 2 bad usage.")]
 pub struct Arguments {
     /// The arbitration; created if it does not exist
     name: String,
@@ -58,7 +60,8 @@ pub struct Arguments {
 
 /// Regulates until the program ends.
 pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
-    let interrupt = Interrupt::watch();
+    // Before any other thread: they are to keep the signals from this process, too.
+    let signals = Signals::requests().map_err(live)?;
     let arbitration = attach_or_create(registry, &arguments.name)?;
     let options = Options {
         period: arguments.period,
@@ -77,7 +80,7 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
         output::note("counted by software: programs that do not count their traffic are not throttled");
     }
     let mut is_told = false;
-    let status = program::run(&mut command, &interrupt, || {
+    let status = program::run_and(&mut command, &signals, || {
         for report in regulator.reports() {
             if let Some(failed) = report.failed.filter(|_| !is_told) {
                 is_told = true;
@@ -88,11 +91,11 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
     let reports = regulator.reports();
     drop(regulator);
     if arguments.json {
-        output.print(json::reports(&arguments.name, &reports))?;
+        output.print(json::reports(&arguments.name, &reports, arguments.period))?;
     } else {
         print(&reports, output)?;
     }
-    program::check(&arguments.program, status, &interrupt)
+    program::ended(program::shown(&command), status)
 }
 
 fn print(reports: &[Report], output: &mut Output) -> Result<(), CliError> {

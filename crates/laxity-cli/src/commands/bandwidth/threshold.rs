@@ -12,9 +12,10 @@ use laxity_measure::memory::{Pattern, Stream};
 use laxity_model::Nanos;
 use laxity_sys::{clock, scheduling};
 
-use super::{CpuList, json, not_regulated, parse_budget, parse_cpu_list, picture, program, rate};
+use super::{CpuList, json, not_regulated, parse_budget, parse_cpu_list, picture, rate};
 use crate::commands::gpu::refused;
 use crate::commands::named::live;
+use crate::commands::program;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
@@ -200,7 +201,9 @@ impl Bench<'_> {
         if self.interrupt.is_requested() {
             return Err(CliError::Interrupted { reached: "before a budget was found".to_owned() });
         }
-        program::check(words, status, self.interrupt)?;
+        if !status.success() {
+            return Err(live(format_args!("{} ended with {status}", words[0])));
+        }
         Ok(took)
     }
 }

@@ -83,6 +83,10 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let configurations = configurations(&arguments.instead, &workload)?;
     let options = options(&arguments);
     let quiet = arguments.quiet || arguments.json;
+    if !quiet {
+        let file = input::name(path);
+        arguments.instead.without_effect(&workload).for_each(|what| output::warning(format_args!("{file}: {what}")));
+    }
     let analyse = |configuration: &Configuration| {
         let tasks = counted(configuration.workload.tasks.len() as u64, "task");
         let _working = Working::new(&format!("analyses {tasks} under {}", configuration.name), quiet);

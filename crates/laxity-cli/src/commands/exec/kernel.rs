@@ -6,8 +6,9 @@ use laxity_sys::process;
 use laxity_sys::signals::Signals;
 use serde::Serialize;
 
-use super::{Arguments, ended, name, start, wait, wait_for};
+use super::{Arguments, name};
 use crate::commands::named::live;
+use crate::commands::program::{self, ended, wait_for};
 use crate::error::CliError;
 use crate::output;
 
@@ -18,11 +19,13 @@ pub fn run(arguments: &Arguments, shown: &str, signals: &Signals) -> Result<(), 
     check(arguments, &scheduler)?;
     // What takes long, before the program is there.
     scheduler.prepare().map_err(live)?;
-    let mut started = start(arguments, shown, signals)?;
+    let mut started = program::start(&mut program::command(&arguments.program), signals)?;
     let task = match scheduler.begin_program(started.pid(), &request) {
         Ok(task) => task,
         // It ended at once, so that there is nothing to schedule.
-        Err(ClientError::Refused(_)) if started.has_ended() => return ended(shown.to_owned(), wait(&mut started)?),
+        Err(ClientError::Refused(_)) if started.has_ended() => {
+            return ended(shown.to_owned(), program::status(&mut started)?);
+        }
         Err(error) => return Err(live(error)),
     };
     while !started.has_ended() {
@@ -33,7 +36,7 @@ pub fn run(arguments: &Arguments, shown: &str, signals: &Signals) -> Result<(), 
         let used = process::cpu_time(started.pid()).map_err(live)?;
         output::to_stderr(report(&task, used, &request.name, arguments.json));
     }
-    ended(shown.to_owned(), wait(&mut started)?)
+    ended(shown.to_owned(), program::status(&mut started)?)
 }
 
 fn request(arguments: &Arguments, shown: &str) -> Result<TaskRequest, CliError> {

@@ -3,22 +3,20 @@
 mod kernel;
 
 use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
 
 use clap::{Args, ValueEnum};
-use laxity_model::{Instant, Nanos};
+use laxity_model::Nanos;
 use laxity_sched::{
     BeginError, Config, NAME_MAX, Parameters, Program, ProgramReport, Registry, RegistryError, Rule, System,
     parse_clusters,
 };
 use laxity_sys::scheduling;
 use laxity_sys::signals::Signals;
-use laxity_sys::started::Started;
 use serde::Serialize;
 
 use super::named::live;
+use super::program::{self, ended, wait_for};
 use super::sched::refused;
 use crate::error::CliError;
 use crate::output;
@@ -109,11 +107,11 @@ pub fn run(arguments: Arguments) -> Result<(), CliError> {
         return kernel::run(&arguments, &shown, &signals);
     }
     let system = system(&arguments)?;
-    let mut started = start(&arguments, &shown, &signals)?;
+    let mut started = program::start(&mut program::command(&arguments.program), &signals)?;
     let mut program = match Program::begin(&system, parameters(&arguments, &shown), started.pid()) {
         Ok(program) => program,
         // It ended at once, so that there is nothing to schedule.
-        Err(BeginError::Refused { .. }) if started.has_ended() => return ended(shown, wait(&mut started)?),
+        Err(BeginError::Refused { .. }) if started.has_ended() => return ended(shown, program::status(&mut started)?),
         Err(error) => return Err(begin(error)),
     };
     while !started.has_ended() {
@@ -129,25 +127,7 @@ pub fn run(arguments: Arguments) -> Result<(), CliError> {
     }
     // Its task ends while the program still has its number.
     drop(program);
-    ended(shown, wait(&mut started)?)
-}
-
-fn start(arguments: &Arguments, shown: &str, signals: &Signals) -> Result<Started, CliError> {
-    let mut command = Command::new(&arguments.program[0]);
-    command.args(&arguments.program[1..]);
-    let started = Started::new(&mut command, signals);
-    started.map_err(|error| CliError::Argument { message: format!("cannot start {shown}: {error}") })
-}
-
-/// Suspends until it ends or `until` has come, or a signal has, which it gets, too.
-fn wait_for(started: &mut Started, signals: &Signals, until: Instant) {
-    started.wait(signals, until);
-    while let Some(signal) = signals.take() {
-        // A terminal's Ctrl-C reaches the program by itself.
-        if !signal.is_from_linux {
-            let _ = started.pass_on(signal);
-        }
-    }
+    ended(shown, program::status(&mut started)?)
 }
 
 /// What the program got, in words or as JSON.
@@ -186,19 +166,6 @@ struct Report<'a> {
     cpu_time_ns: u64,
 }
 
-/// How a program ended that did.
-fn wait(started: &mut Started) -> Result<ExitStatus, CliError> {
-    let status = started.ended().map_err(live)?;
-    status.ok_or_else(|| CliError::Live { message: "the program ended without a status".to_owned() })
-}
-
-fn ended(program: String, status: ExitStatus) -> Result<(), CliError> {
-    match (status.code(), status.signal()) {
-        (Some(0), _) => Ok(()),
-        (code, signal) => Err(CliError::Program { program, code, signal }),
-    }
-}
-
 fn parameters(arguments: &Arguments, program: &str) -> Parameters {
     let Arguments { cluster, period, wcet, deadline, priority, .. } = *arguments;
     let name = name(arguments, program);
@@ -232,7 +199,23 @@ fn system(arguments: &Arguments) -> Result<System, CliError> {
         }
         Some(attached) => attached,
     };
-    system.map_err(|error| refused(&registry, error))
+    let system = system.map_err(|error| refused(&registry, error))?;
+    check_cpus(&system)?;
+    Ok(system)
+}
+
+/// Before the program starts: on a CPU that this process may not use, no task of the system can be placed.
+fn check_cpus(system: &System) -> Result<(), CliError> {
+    let usable = scheduling::usable_cpus().map_err(live)?;
+    let unusable = |cpu: &&u16| !usable.contains(&usize::from(**cpu));
+    match system.config().clusters.iter().flatten().find(unusable) {
+        Some(cpu) => {
+            let usable: Vec<String> = usable.iter().map(usize::to_string).collect();
+            let message = format!("--cpus: CPU {cpu} cannot be used; those that can are {}", usable.join(","));
+            Err(CliError::Argument { message })
+        }
+        None => Ok(()),
+    }
 }
 
 fn config(arguments: &Arguments) -> Result<Config, CliError> {

@@ -2,23 +2,20 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
-use std::thread;
-use std::time::Duration;
 
 use clap::Args;
 use laxity_gpu::{Arbitration, Config, Registry, RegistryError};
 use laxity_interpose::settings::{PREFIX, Settings};
 use laxity_model::{EngineOrder, GpuArbitration, GpuSync};
-use laxity_sys::{process, scheduling};
+use laxity_sys::scheduling;
+use laxity_sys::signals::Signals;
 
 use super::layers::{self, Interface};
 use super::refused;
 use crate::commands::named::live;
+use crate::commands::program;
 use crate::error::CliError;
-use crate::interrupt::Interrupt;
 use crate::output;
 
 /// Start any CUDA or OpenCL program under an arbitration, unmodified.
@@ -106,11 +103,10 @@ const DEFAULT_NAME: &str = "programs";
 /// Streams of all its programs at a time.
 const CLIENTS: u16 = 128;
 
-/// How often to look whether the program ended.
-const LOOK: Duration = Duration::from_millis(2);
-
 /// Runs the program to its end.
 pub fn run(registry: &Registry, arguments: &Arguments) -> Result<(), CliError> {
+    // Before any other thread: they are to keep the signals from this process, too.
+    let signals = Signals::requests().map_err(live)?;
     let layers = layers::find(arguments.layer.as_deref(), arguments.cuda_layer.as_deref(), arguments.only)?;
     let settings = settings(arguments)?;
     let (name, arbitration) = arbitration(registry, arguments.name.as_deref())?;
@@ -118,8 +114,8 @@ pub fn run(registry: &Registry, arguments: &Arguments) -> Result<(), CliError> {
     if let Some(folder) = &arguments.log {
         fs::create_dir_all(folder).map_err(|source| CliError::Write { path: folder.clone(), source })?;
     }
-    let mut command = Command::new(&arguments.program[0]);
-    command.args(&arguments.program[1..]).envs(layers::environment(&layers));
+    let mut command = program::command(&arguments.program);
+    command.envs(layers::environment(&layers));
     command.envs(settings.iter().map(|(key, value)| (variable(key), value)));
     command.env(variable("arbitration"), &name).env(variable("folder"), registry.directory());
     command.env(variable("report"), reports.path());
@@ -129,22 +125,17 @@ pub fn run(registry: &Registry, arguments: &Arguments) -> Result<(), CliError> {
             command.env(variable(key), std::path::absolute(path).map_err(live)?);
         }
     }
-    let interrupt = Interrupt::watch_patiently();
-    let shown = arguments.program[0].to_string_lossy().into_owned();
-    let child =
-        command.spawn().map_err(|error| CliError::Argument { message: format!("cannot start {shown}: {error}") })?;
-    let status = wait(child, &interrupt).map_err(live)?;
+    let status = program::run(&mut command, &signals)?;
     drop(arbitration);
+    let shown = program::shown(&command);
     let found = layers::judge(&layers::read(reports.path()), &shown, arguments.optional);
-    match (status.code(), status.signal()) {
-        (Some(0), _) => found,
-        (code, signal) => {
-            if let Err(error) = found {
-                output::error(&error);
-            }
-            Err(CliError::Program { program: shown, code, signal })
-        }
+    if status.success() {
+        return found;
     }
+    if let Err(error) = found {
+        output::error(&error);
+    }
+    program::ended(shown, status)
 }
 
 fn variable(key: &str) -> String {
@@ -198,18 +189,4 @@ fn arbitration(registry: &Registry, name: Option<&str>) -> Result<(String, Arbit
         found => found,
     };
     found.map(|arbitration| (wanted.to_owned(), arbitration)).map_err(|error| refused(registry, error))
-}
-
-/// Until it ends. A terminal's Ctrl-C reaches the program, too; a request to terminate is passed on.
-fn wait(mut child: Child, interrupt: &Interrupt) -> std::io::Result<ExitStatus> {
-    let mut was_asked = false;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
-        }
-        if interrupt.is_requested() && !std::mem::replace(&mut was_asked, true) {
-            process::ask_to_end(child.id())?;
-        }
-        thread::sleep(LOOK);
-    }
 }

@@ -89,7 +89,11 @@ fn one(interface: Interface, named: Option<&Path>) -> Result<Layer, CliError> {
     let path = found.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
     let path = path.ok_or_else(|| {
         let (name, file, option) = (interface.name(), interface.file(), interface.option());
-        let message = format!("no {name} layer: {file} is not beside this command; build it, or name it with {option}");
+        let reason = match named {
+            Some(named) => format!("{} is no file", named.display()),
+            None => format!("{file} is not beside this command"),
+        };
+        let message = format!("no {name} layer: {reason}; build it, or name it with {option}");
         CliError::Argument { message }
     })?;
     Ok(Layer { interface, path })
@@ -158,7 +162,7 @@ mod tests {
     #[test]
     fn a_layer_that_is_not_there_is_named_with_the_way_out() {
         let error = find(Some(Path::new("/nowhere.so")), None, Some(Interface::Opencl)).expect_err("not there");
-        assert!(error.to_string().contains("no OpenCL layer: liblaxity_opencl.so"), "{error}");
+        assert!(error.to_string().contains("no OpenCL layer: /nowhere.so is no file"), "{error}");
         let error = find(None, Some(Path::new("/nowhere.so")), Some(Interface::Cuda)).expect_err("not there");
         assert!(error.to_string().contains("build it, or name it with --cuda-layer"), "{error}");
     }

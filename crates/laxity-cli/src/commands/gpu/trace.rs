@@ -1,5 +1,6 @@
 //! `laxity gpu trace`: a trace of what programs under an arbitration logged.
 
+use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,6 +10,7 @@ use laxity_trace::codec::TraceWriter;
 
 use crate::commands::named::live;
 use crate::error::CliError;
+use crate::input;
 use crate::output::Output;
 use crate::output_file::OutputFile;
 use crate::quantity::counted;
@@ -32,6 +34,11 @@ pub struct Arguments {
 
 /// Reads the logs and writes the trace.
 pub fn run(arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
+    for log in fs::read_dir(&arguments.folder).into_iter().flatten().flatten() {
+        if let Ok(metadata) = log.metadata() {
+            input::remember(&metadata, &input::name(&log.path()));
+        }
+    }
     let logs = Logs::read(&arguments.folder).map_err(|error: LogError| live(error))?;
     let records = logs.records();
     let write = |source| CliError::Write { path: arguments.output.clone(), source };

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use laxity_graph::{Graph, Registry, RegistryError};
 
-use super::named::{live, parse_interval, pretty, way_out};
+use super::named::{live, parse_interval, pretty, refused, way_out};
 use crate::error::CliError;
 use crate::output::Output;
 
@@ -90,12 +90,7 @@ fn attach(registry: &Registry, name: &str) -> Result<Graph, CliError> {
     registry.attach(name).map_err(|error| not_found(registry, error))
 }
 
-/// `error`, with the name that was meant if it is about one that does not exist.
+/// `error`, with the name that was meant if it is about one that does not exist. A name that cannot be one is bad usage.
 fn not_found(registry: &Registry, error: RegistryError) -> CliError {
-    let RegistryError::NotFound { name } = error else { return live(error) };
-    let names = match registry.names() {
-        Ok(names) => names,
-        Err(error) => return live(error),
-    };
-    CliError::Argument { message: format!("graph {name}: does not exist; {}", way_out(&name, &names, "graph")) }
+    refused(error, registry.names())
 }

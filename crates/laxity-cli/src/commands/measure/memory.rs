@@ -56,10 +56,12 @@ pub fn run(arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
     if !quiet {
         output::note(format_args!("a {} on CPU {victim} beside a {} on CPU {hog}", contention.victim, contention.hog));
     }
-    let measured = contention.measure_until(&|| interrupt.is_requested()).map_err(refused)?;
+    let measured = contention.measure_until(&|| interrupt.is_requested());
     if interrupt.is_requested() {
-        return Err(CliError::Interrupted { reached: "nothing was written".to_owned() });
+        // Even if that was too soon for any result, which is said of a machine that is disturbed.
+        return Err(CliError::Interrupted { reached: "while it measured; nothing was written".to_owned() });
     }
+    let measured = measured.map_err(refused)?;
     let curve = Contention::curve(&measured);
     if let Some(path) = &arguments.out {
         write(path, &curve)?;

@@ -34,6 +34,8 @@ pub struct Evidence {
     pub facts: Vec<(String, String)>,
     /// Parts that there are not.
     pub missing: Vec<Missing>,
+    /// Traces that were not read to their ends, which is said last.
+    pub damaged: Vec<CliError>,
 }
 
 /// Proves, simulates and runs the workload of `file`; or has what was recorded of it in `traces`.
@@ -66,6 +68,7 @@ pub fn of_workload(
         observed: Vec::new(),
         facts: facts(&workload, measured),
         missing: Vec::new(),
+        damaged: Vec::new(),
     };
     let mut proven = None;
     match Plan::new(&workload, &scheduler, arguments.seed) {
@@ -222,6 +225,7 @@ pub fn of_traces(files: &[PathBuf]) -> Result<Evidence, CliError> {
         observed: Vec::new(),
         facts: Vec::new(),
         missing: Vec::new(),
+        damaged: Vec::new(),
     };
     for file in files {
         evidence.add_trace(file)?;
@@ -242,7 +246,7 @@ impl Evidence {
             Origin::Live => format!("recorded live, {}", header.scheduled_by()),
         };
         if let Err(error) = ending.whole() {
-            self.leave_out(&format!("the end of {label}"), error);
+            self.damaged.push(error);
         }
         self.observe(&label, how, header, records)
     }

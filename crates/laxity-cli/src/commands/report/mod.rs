@@ -7,6 +7,8 @@ mod live;
 mod observed;
 mod page;
 
+use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -17,6 +19,7 @@ use laxity_runtime::LinuxScheduler;
 use self::gather::Evidence;
 use super::simulate::parse_duration;
 use crate::error::CliError;
+use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::output_file::OutputFile;
@@ -36,7 +39,7 @@ use crate::output_file::OutputFile;
   laxity report before.lxt after.lxt -o both.html
   laxity report car.toml fifo.lxt laxity.lxt      bounds beside two runs of it that were recorded
 
-Exit codes: 0 the page is written; 1 it cannot be; 2 bad usage or bad input; 130 interrupted.")]
+Exit codes: 0 the page is written; 1 it cannot be, or is of traces that are cut off; 2 bad usage or bad input; 130 interrupted.")]
 pub struct Arguments {
     /// A workload, TOML or JSON, and maybe traces of it; or traces alone
     #[arg(required = true)]
@@ -87,7 +90,14 @@ fn parse_policy(text: &str) -> Result<Scheduler, String> {
 /// Gathers what there is, then writes the page.
 pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let interrupt = Interrupt::watch();
-    let evidence = match arguments.files.as_slice() {
+    for file in &arguments.files {
+        if let Ok(metadata) = fs::metadata(file) {
+            input::remember(&metadata, &input::name(file));
+        }
+    }
+    // Before all the work: a page that cannot be written should not take a simulation and a run.
+    let mut file = OutputFile::create(&arguments.output)?;
+    let mut evidence = match arguments.files.as_slice() {
         [file, traces @ ..] if !is_trace(file) => match traces.iter().find(|file| !is_trace(file)) {
             None => gather::of_workload(&arguments, file, traces, &interrupt)?,
             Some(other) => return Err(no_trace(other)),
@@ -98,11 +108,19 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         },
     };
     let page = if arguments.part { page::part(&evidence) } else { page::html(&evidence) };
-    OutputFile::write(&arguments.output, page.as_bytes())?;
-    if arguments.quiet {
-        return Ok(());
+    file.write_all(page.as_bytes()).map_err(|source| CliError::Write { path: arguments.output.clone(), source })?;
+    file.commit()?;
+    if !arguments.quiet {
+        say(&arguments, &evidence, output)?;
     }
-    for line in page::verdict(&evidence) {
+    // What is wrong with the traces comes last.
+    let last = evidence.damaged.pop();
+    evidence.damaged.iter().for_each(output::error);
+    last.map_or(Ok(()), Err)
+}
+
+fn say(arguments: &Arguments, evidence: &Evidence, output: &mut Output) -> Result<(), CliError> {
+    for line in page::verdict(evidence) {
         output.line(line)?;
     }
     for missing in &evidence.missing {

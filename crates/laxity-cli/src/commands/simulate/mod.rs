@@ -84,13 +84,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         for warning in workload.warnings() {
             output::warning(format_args!("{file}: {warning}"));
         }
-        let platform = &workload.platform;
-        if platform.gpus.is_empty() && !arguments.instead.arbitration.is_empty() {
-            output::warning(format_args!("{file}: without a GPU, --arbitration changes nothing"));
-        }
-        if platform.gpus.is_empty() && platform.devices.is_empty() && !arguments.instead.handling.is_empty() {
-            output::warning(format_args!("{file}: without a GPU or another device, --handling changes nothing"));
-        }
+        arguments.instead.without_effect(&workload).for_each(|what| output::warning(format_args!("{file}: {what}")));
     }
     if !quiet {
         for warning in simulations.iter().filter_map(|simulation| overfull(&simulation.plan.header)) {
@@ -120,11 +114,13 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
 
 /// A cluster whose tasks need more than its CPUs, though all CPUs together would do: assigning tasks to it has failed.
 pub fn overfull(header: &TraceHeader) -> Option<String> {
-    // In thousandths of a CPU, rounded down.
+    // In thousandths of a CPU, rounded to the nearest as those of `laxity check` are.
     let of = |cluster: Option<usize>| -> u128 {
         let tasks = header.tasks.iter().filter(|task| task.kind.has_deadlines());
         let tasks = tasks.filter(|task| cluster.is_none_or(|cluster| task.cluster == cluster));
-        tasks.map(|task| u128::from(task.wcet.0) * 1_000_000 / u128::from(task.period.0.max(1))).sum::<u128>() / 1_000
+        (tasks.map(|task| u128::from(task.wcet.0) * 1_000_000_000 / u128::from(task.period.0.max(1))).sum::<u128>()
+            + 500_000)
+            / 1_000_000
     };
     let sizes = || header.clusters.iter().map(|cpus| cpus.len() as u128 * 1_000);
     if of(None) > sizes().sum() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use laxity_model::{Instant, Nanos};
-use laxity_trace::gantt::{self, Characters, GanttError, Rows, SvgOptions, TextOptions, Window};
+use laxity_trace::gantt::{self, Characters, Rows, SvgOptions, TextOptions, Window};
 
 use super::read::Source;
 use crate::error::CliError;
@@ -54,8 +54,12 @@ enum By {
 
 /// Prints the chart or writes it.
 pub fn run(file: &Path, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
+    if let Some(to) = arguments.to.filter(|&to| to <= arguments.from) {
+        let from = arguments.from;
+        let message = format!("--from {from} --to {to} shows no time; choose a right edge later than {from}");
+        return Err(CliError::Argument { message });
+    }
     let (header, records, ending) = Source::open(file)?.collect();
-    let failed = |error: GanttError| CliError::Convert { path: file.to_owned(), reason: error.to_string() };
     let rows = match arguments.by {
         By::Cpu => Rows::Cpus,
         By::Task => Rows::Tasks,
@@ -66,13 +70,18 @@ pub fn run(file: &Path, arguments: &Arguments, output: &mut Output) -> Result<()
     if let Some(path) = &arguments.svg {
         let default = SvgOptions::default();
         let options = SvgOptions { rows, window, width: arguments.width.unwrap_or(default.width), ..default };
-        let drawing = gantt::svg(&header, &records, &options).map_err(failed)?;
+        let drawing = match gantt::svg(&header, &records, &options) {
+            Ok(drawing) => drawing,
+            Err(error) => return Err(ending.fail(&error.to_string(), "")),
+        };
         OutputFile::write(path, drawing.as_bytes())?;
         return ending.whole();
     }
     let characters = if arguments.ascii { Characters::Ascii } else { Characters::Unicode };
     let width = arguments.width.map(|width| width as usize).or(output.width()).unwrap_or(WIDTH);
-    let chart = gantt::text(&header, &records, &TextOptions { rows, window, width, characters }).map_err(failed)?;
-    output.print(chart)?;
+    match gantt::text(&header, &records, &TextOptions { rows, window, width, characters }) {
+        Ok(chart) => output.print(chart)?,
+        Err(error) => return Err(ending.fail(&error.to_string(), "")),
+    }
     ending.whole()
 }

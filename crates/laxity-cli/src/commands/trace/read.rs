@@ -1,7 +1,6 @@
 //! Trace files, streamed or whole.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use laxity_model::Instant;
@@ -32,12 +31,7 @@ pub struct Ending {
 impl Source {
     /// Opens `path` and reads its header; `-` is standard input.
     pub fn open(path: &Path) -> Result<Source, CliError> {
-        let bytes: Box<dyn Read> = if path.as_os_str() == "-" {
-            Box::new(io::stdin().lock())
-        } else {
-            let file = File::open(path).map_err(|source| CliError::Read { file: input::name(path), source })?;
-            Box::new(file)
-        };
+        let bytes = input::open(path).map_err(|source| CliError::Read { file: input::name(path), source })?;
         let path = PathBuf::from(input::name(path));
         match TraceReader::new(bytes) {
             Ok(reader) => Ok(Source { path, header: reader.header().clone(), reader }),
@@ -78,6 +72,16 @@ impl Source {
 }
 
 impl Ending {
+    /// Why nothing can be said: `reason`, and if the trace is damaged, that first, as what is missing may be behind it. Else
+    /// `way_out` helps.
+    pub fn fail(self, reason: &str, way_out: &str) -> CliError {
+        let reason = match self.damage {
+            Some(damage) => format!("{damage}; up to {}, where that is, {reason}", self.reached),
+            None => format!("{reason}{way_out}"),
+        };
+        CliError::Convert { path: self.path, reason }
+    }
+
     /// An error if the trace was not read to its end, so that only a part was worked on.
     pub fn whole(self) -> Result<(), CliError> {
         match self.damage {

@@ -78,16 +78,20 @@ pub fn run(file: &Path, arguments: &Arguments, output: &mut Output) -> Result<()
     let chosen = arguments.job.as_deref().map(|text| wanted(&header, text)).transpose();
     let chosen = chosen.map_err(|error| CliError::Argument { message: format!("{}: {error}", input::name(file)) })?;
     let (header, records, ending) = source.collect();
-    let jobs = jobs(&header, &records, chosen, arguments, file)?;
+    let jobs = jobs(&header, &records, chosen, arguments);
+    if jobs.is_empty() {
+        return Err(ending.fail("no such job completed, so there is nothing to explain", "; record for longer"));
+    }
     let failed = |reason: String| CliError::Convert { path: file.to_owned(), reason };
     let mut accounts =
         explain(&header, &records, |job| jobs.contains(&job)).map_err(|error| failed(error.to_string()))?;
     accounts.sort_by_key(|account| jobs.iter().position(|&job| job == account.job));
     if accounts.is_empty() {
         let name = job_name(&header, jobs[0]);
-        return Err(failed(format!(
-            "{name} is not released in this trace; `laxity trace FILE info` says how much it has"
-        )));
+        return Err(ending.fail(
+            &format!("{name} is not released in this trace"),
+            "; `laxity trace FILE info` says how much it has",
+        ));
     }
     if arguments.json {
         let jobs = accounts.iter().map(|account| why::row(&header, account)).collect();
@@ -104,16 +108,10 @@ pub fn run(file: &Path, arguments: &Arguments, output: &mut Output) -> Result<()
     ending.whole()
 }
 
-/// The jobs to explain; at least one.
-fn jobs(
-    header: &TraceHeader,
-    records: &[Record],
-    chosen: Option<Wanted>,
-    arguments: &Arguments,
-    file: &Path,
-) -> Result<Vec<JobId>, CliError> {
+/// The jobs to explain; none if none of them completed.
+fn jobs(header: &TraceHeader, records: &[Record], chosen: Option<Wanted>, arguments: &Arguments) -> Vec<JobId> {
     let task = match chosen {
-        Some(Wanted::Job(job)) => return Ok(vec![job]),
+        Some(Wanted::Job(job)) => return vec![job],
         Some(Wanted::Task(task)) => Some(task),
         None => None,
     };
@@ -122,13 +120,7 @@ fn jobs(
         candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.time), candidate.job));
     }
     candidates.truncate(arguments.worst.unwrap_or(1).max(1));
-    match candidates.is_empty() {
-        true => {
-            let reason = "no such job completed, so there is nothing to explain; record for longer".to_owned();
-            Err(CliError::Convert { path: file.to_owned(), reason })
-        }
-        false => Ok(candidates.into_iter().map(|candidate| candidate.job).collect()),
-    }
+    candidates.into_iter().map(|candidate| candidate.job).collect()
 }
 
 fn print(header: &TraceHeader, account: &Account, pieces: bool, output: &mut Output) -> Result<(), CliError> {

@@ -2,7 +2,8 @@
 
 mod text;
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant as WallInstant};
 
@@ -84,6 +85,7 @@ fn parse_percent(text: &str) -> Result<u64, String> {
 /// What was found.
 #[derive(Serialize)]
 struct Found<'a> {
+    laxity: &'static str,
     workload: &'a str,
     load_permille: u64,
     #[serde(flatten)]
@@ -97,6 +99,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     if let Some(named) = &arguments.overheads {
         workload.platform.overheads = Overheads::read(named)?.of(&workload.scheduler)?;
     }
+    let best = arguments.output.as_deref().map(OutputFile::create).transpose()?;
     let workload = scaled(&workload, arguments.load, Part::All);
     workload.validate().map_err(|errors| CliError::Argument { message: format!("with --load: {errors}") })?;
     let simulated = arguments.duration.unwrap_or_else(|| laxity_plan::default_duration(&workload));
@@ -112,14 +115,15 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         let message = format!("{file}: no configuration can be simulated; `laxity simulate {file}` says why");
         return Err(CliError::Live { message });
     }
-    let found = Found { workload: &workload.name, load_permille: arguments.load, tuned: &tuned };
+    let laxity = env!("CARGO_PKG_VERSION");
+    let found = Found { laxity, workload: &workload.name, load_permille: arguments.load, tuned: &tuned };
     match arguments.json {
         true => output.line(serde_json::to_string_pretty(&found).expect("numbers and texts are JSON"))?,
         false if arguments.quiet => {}
         false => output.print(text::text(&found, &effort, output.width()))?,
     }
-    if let Some(path) = &arguments.output {
-        write(path, &tuned.workload)?;
+    if let (Some(file), Some(path)) = (best, &arguments.output) {
+        write(file, path, &tuned.workload)?;
         if !arguments.quiet && !arguments.json {
             output.finish()?;
             output::note(format_args!("the best is in {}; `laxity check` and `laxity run` take it", path.display()));
@@ -163,10 +167,11 @@ impl Host for Here<'_> {
     }
 }
 
-fn write(path: &std::path::Path, workload: &Workload) -> Result<(), CliError> {
+fn write(mut file: OutputFile, path: &Path, workload: &Workload) -> Result<(), CliError> {
     let is_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
     let text = if is_json { workload.to_json() } else { workload.to_toml() };
-    OutputFile::write(path, text.as_bytes())
+    file.write_all(text.as_bytes()).map_err(|source| CliError::Write { path: path.to_owned(), source })?;
+    file.commit()
 }
 
 #[cfg(test)]

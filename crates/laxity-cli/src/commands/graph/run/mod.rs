@@ -147,7 +147,7 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
     check_processes(arguments, spec.graph().nodes.len()).map_err(argument)?;
     let plan = plan(arguments, &workload, position, (model, spec), &file)?;
     let interrupt = Interrupt::watch();
-    let graph = plan.create_graphs(registry).map_err(live)?.remove(0);
+    let graph = plan.create_graphs(registry).map_err(|error| super::not_found(registry, error))?.remove(0);
     let (names, name) = (registry.clone(), graph.spec().graph().name.clone());
     interrupt.end_with(move || _ = names.unlink(&name));
     let outcome = carry_out(registry, arguments, &plan, &graph, &interrupt);

@@ -379,6 +379,7 @@ fn set_up(evidence: &Evidence) -> String {
         fact("charged", if costs.is_empty() { "nothing" } else { &costs });
     }
     evidence.missing.iter().for_each(|missing| fact(&format!("left out: {}", missing.what), &missing.why));
+    evidence.damaged.iter().for_each(|error| fact("left out: the end of a trace", &error.to_string()));
     out.push_str("</dl>\n");
     out
 }
