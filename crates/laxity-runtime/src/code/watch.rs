@@ -11,6 +11,9 @@ use crate::worker::Started;
 
 /// No job: the thread is not in code of the user.
 const OUTSIDE: u64 = u64::MAX;
+/// It is in code, before its first job or after its last.
+const BEFORE: u64 = OUTSIDE - 1;
+const AFTER: u64 = OUTSIDE - 2;
 
 /// How long code of the user may go on when all is over, before its thread is left behind.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -80,7 +83,7 @@ impl Watches {
 
     /// The memory goes with the process, which its names would outlast.
     fn unlink(&self) {
-        // What cannot be removed has no remedy here; `laxity gc` removes it later.
+        // What cannot be removed has no remedy here; `laxity gpu gc` and `laxity sched gc` remove it later.
         for arbitration in &self.arbitrations {
             let _ = laxity_gpu::Registry::default().unlink(arbitration);
         }
@@ -97,7 +100,16 @@ impl Watch {
 
     /// Does `call`, a part of job `job`; `None` before the first.
     pub fn during<R>(&self, job: Option<u32>, call: impl FnOnce() -> R) -> R {
-        self.job.store(job.map_or(OUTSIDE - 1, u64::from), Ordering::Release);
+        self.within(job.map_or(BEFORE, u64::from), call)
+    }
+
+    /// Does `call`, after the last job.
+    pub fn at_the_end<R>(&self, call: impl FnOnce() -> R) -> R {
+        self.within(AFTER, call)
+    }
+
+    fn within<R>(&self, place: u64, call: impl FnOnce() -> R) -> R {
+        self.job.store(place, Ordering::Release);
         let result = self.crash.watch(call);
         self.job.store(OUTSIDE, Ordering::Release);
         result
@@ -118,8 +130,23 @@ impl Watch {
     fn place(&self) -> String {
         match self.job.load(Ordering::Acquire) {
             OUTSIDE => format!("task \"{}\"", self.task),
-            job if job == OUTSIDE - 1 => format!("task \"{}\": before its first job", self.task),
+            BEFORE => format!("task \"{}\": before its first job", self.task),
+            AFTER => format!("task \"{}\": after its last job", self.task),
             job => format!("task \"{}\": job {job}", self.task),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_in_code_is_that_of_a_job_or_before_or_after_all() {
+        let watch = Watch::new("t");
+        assert_eq!(watch.during(None, || watch.place()), "task \"t\": before its first job");
+        assert_eq!(watch.during(Some(3), || watch.place()), "task \"t\": job 3");
+        assert_eq!(watch.at_the_end(|| watch.place()), "task \"t\": after its last job");
+        assert_eq!(watch.place(), "task \"t\"");
     }
 }

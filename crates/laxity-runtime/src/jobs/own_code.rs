@@ -141,7 +141,7 @@ impl Calls {
     /// There are no more jobs.
     pub fn end(self) {
         let Calls { code, watch, .. } = self;
-        watch.during(None, || code.end());
+        watch.at_the_end(|| code.end());
     }
 }
 
