@@ -1173,7 +1173,7 @@ enum laxity_result laxity_gpu_client_rebase(struct laxity_gpu_client *client,
                                             uint64_t deadline_ns);
 
 // Releases all locks of the client, and the client. If a thread ends without doing so, its locks go to the next
-// waiters, and its registration ends; any thread may release the handle then, whose memory stays. Sets
+// waiters, and its registration ends; any thread may release the handle then, whose memory stays and keeps this process attached. Sets
 // `*client` to NULL; does nothing if it is NULL already.
 enum laxity_result laxity_gpu_client_release(struct laxity_gpu_client **client);
 
@@ -1271,7 +1271,7 @@ enum laxity_result laxity_task_begin(const struct laxity_system *system,
                                      struct laxity_task **task);
 
 // The thread is no task any more: its job ends, and Linux schedules the thread as before. If a thread ends without this,
-// its task ends, too; any thread may release the handle then, whose memory stays. Sets `*task` to NULL; does nothing if it
+// its task ends, too; any thread may release the handle then, whose memory stays and keeps this process attached. Sets `*task` to NULL; does nothing if it
 // is NULL already.
 enum laxity_result laxity_task_release(struct laxity_task **task);
 
@@ -1354,7 +1354,7 @@ enum laxity_result laxity_kernel_task_begin(const struct laxity_kernel_scheduler
                                             struct laxity_kernel_task **task);
 
 // The thread is no task any more, and Linux or the scheduler's share for other threads schedules it. If a thread ends
-// without this, its task ends, too; any thread may release the handle then, whose memory stays. Sets `*task` to NULL; does
+// without this, its task ends, too; any thread may release the handle then, whose memory stays and keeps this process attached. Sets `*task` to NULL; does
 // nothing if it is NULL already.
 enum laxity_result laxity_kernel_task_release(struct laxity_kernel_task **task);
 
@@ -1456,7 +1456,7 @@ enum laxity_result laxity_device_register_task(const struct laxity_device *devic
                                                struct laxity_device_thread **thread);
 
 // Releases all locks of the thread, and the thread's handle. If the thread ends without doing so, any thread may release
-// the handle, whose memory stays. Sets `*thread` to NULL; does nothing if it is NULL already.
+// the handle, whose memory stays and keeps this process attached. Sets `*thread` to NULL; does nothing if it is NULL already.
 enum laxity_result laxity_device_thread_release(struct laxity_device_thread **thread);
 
 // Begins a job, number `number` of its task in traces, with the priority that `priority` and `deadline_ns` state. A

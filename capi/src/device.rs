@@ -262,7 +262,7 @@ pub unsafe extern "C" fn laxity_device_register_task(
 }
 
 /// Releases all locks of the thread, and the thread's handle. If the thread ends without doing so, any thread may release
-/// the handle, whose memory stays. Sets `*thread` to NULL; does nothing if it is NULL already.
+/// the handle, whose memory stays and keeps this process attached. Sets `*thread` to NULL; does nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_thread_release(thread: *mut *mut laxity_device_thread) -> laxity_result {
     answer(|| {

@@ -157,7 +157,7 @@ pub unsafe extern "C" fn laxity_gpu_client_rebase(
 }
 
 /// Releases all locks of the client, and the client. If a thread ends without doing so, its locks go to the next
-/// waiters, and its registration ends; any thread may release the handle then, whose memory stays. Sets
+/// waiters, and its registration ends; any thread may release the handle then, whose memory stays and keeps this process attached. Sets
 /// `*client` to NULL; does nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_gpu_client_release(client: *mut *mut laxity_gpu_client) -> laxity_result {

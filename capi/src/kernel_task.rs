@@ -243,7 +243,7 @@ pub unsafe extern "C" fn laxity_kernel_task_begin(
 }
 
 /// The thread is no task any more, and Linux or the scheduler's share for other threads schedules it. If a thread ends
-/// without this, its task ends, too; any thread may release the handle then, whose memory stays. Sets `*task` to NULL; does
+/// without this, its task ends, too; any thread may release the handle then, whose memory stays and keeps this process attached. Sets `*task` to NULL; does
 /// nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_kernel_task_release(task: *mut *mut laxity_kernel_task) -> laxity_result {

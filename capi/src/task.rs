@@ -152,7 +152,7 @@ pub unsafe extern "C" fn laxity_task_begin(
 }
 
 /// The thread is no task any more: its job ends, and Linux schedules the thread as before. If a thread ends without this,
-/// its task ends, too; any thread may release the handle then, whose memory stays. Sets `*task` to NULL; does nothing if it
+/// its task ends, too; any thread may release the handle then, whose memory stays and keeps this process attached. Sets `*task` to NULL; does nothing if it
 /// is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_task_release(task: *mut *mut laxity_task) -> laxity_result {

@@ -149,19 +149,25 @@ static void *registered(void *argument)
     return NULL;
 }
 
-// A thread that ends without a word leaves a handle, which any thread releases.
-static void what_an_ended_thread_left_is_released(const struct laxity_device *device)
+// A thread that ends without a word leaves a handle, which any thread releases. Its memory keeps the device.
+static void what_an_ended_thread_left_is_released(void)
 {
+    char name[80];
+    struct laxity_device *device;
     struct {
         const struct laxity_device *device;
         struct laxity_device_thread *thread;
-    } both = { device, NULL };
+    } both = { NULL, NULL };
     pthread_t other;
+
+    snprintf(name, sizeof(name), "%s-left", own);
+    both.device = device = open_device(NULL, name);
 
     EXPECT(pthread_create(&other, NULL, registered, &both) == 0 && pthread_join(other, NULL) == 0);
     EXPECT(laxity_device_launch_timed(both.thread, 1) == LAXITY_ERROR_THREAD);
     OK(laxity_device_thread_release(&both.thread));
     EXPECT(both.thread == NULL);
+    OK(laxity_device_release(&device));
 }
 
 static void jobs_hold_tokens_until_they_end(struct laxity_device *device, struct laxity_device_thread *thread)
@@ -206,7 +212,7 @@ int main(int argc, char **argv)
     kernels_are_told_what_they_cannot_have(device, thread);
     a_buffer_of_another_device_is_refused(thread);
     sizes_beyond_all_memory_are_refused(device, thread);
-    what_an_ended_thread_left_is_released(device);
+    what_an_ended_thread_left_is_released();
     jobs_hold_tokens_until_they_end(device, thread);
     pthread_create(&other, NULL, of_another_thread, thread);
     pthread_join(other, NULL);

@@ -151,7 +151,7 @@ static void use_the_device(void)
 // The child opens one of its own, while its parent has one.
 static void open_a_device(void)
 {
-    const struct laxity_device_config config = { .name = own, .memory = 4096 };
+    const struct laxity_device_config config = { .name = own, .memory = 65536 };
     struct laxity_buffer *other;
     int runs = 0;
 
@@ -167,7 +167,7 @@ static void open_a_device(void)
 
 static void soft_gpus_stay_their_process(void)
 {
-    const struct laxity_device_config config = { .name = own, .memory = 4096 };
+    const struct laxity_device_config config = { .name = own, .memory = 65536 };
     char there[6] = "";
     int runs = 0;
 

@@ -146,6 +146,23 @@ static void what_an_ended_thread_left_is_released(const char *directory)
     OK(laxity_gpus_release(&both.gpus));
 }
 
+// In a process of its own: the memory of the handle keeps that attached to the end.
+static void what_an_ended_thread_left_ends_with_its_process(const char *directory)
+{
+    size_t removed;
+    int status;
+    const pid_t child = fork();
+
+    EXPECT(child >= 0);
+    if (child == 0) {
+        what_an_ended_thread_left_is_released(directory);
+        _exit(0);
+    }
+    EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    OK(laxity_gpus_gc(directory, &removed));
+    EXPECT(removed == 1);
+}
+
 // Holds the only token of a GPU until it is killed, and writes to `said` once it does.
 static void hold(const char *directory, int said)
 {
@@ -193,10 +210,10 @@ int main(int argc, char **argv)
 {
     EXPECT(argc == 2);
     // First, before the library starts threads, which a forked child would not have.
+    what_an_ended_thread_left_ends_with_its_process(argv[1]);
     what_a_killed_process_held_goes_to_the_next(argv[1]);
     what_cannot_be_shared_is_refused(argv[1]);
     tokens_and_engines_have_an_order(argv[1]);
-    what_an_ended_thread_left_is_released(argv[1]);
     puts("ok");
     return 0;
 }
