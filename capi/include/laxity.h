@@ -15,7 +15,14 @@
 //           belongs to the thread that registered it; any thread may use its budget. A task belongs to its thread.
 // Texts     UTF-8 that ends with NUL. Arguments are copied; returned texts belong to the library.
 // Processes They must trust each other with the memory that they share. A child made by fork() attaches by itself, or
-//           executes another program.
+//           executes another program. Of its parent's handles it may use registries and descriptions: specs, pipelines,
+//           vision graphs, verified ones too. Calls with others return LAXITY_ERROR_FORKED, and releases let go of the
+//           child's copy alone.
+// Exit      Shared memory is removed with the last process that is attached if that releases its handles. A process that
+//           exits without releasing them, by return from main too, counts as killed: what it held goes to others, and
+//           if it was the last, the memory stays, with the pipes and queues of a graph, until the name is used again or
+//           is removed: by laxity_registry_gc, laxity_gpus_gc and laxity_system_gc, or by `laxity graph gc`,
+//           `laxity gpu gc` and `laxity sched gc`.
 
 #ifndef LAXITY_H
 #define LAXITY_H
@@ -52,7 +59,7 @@ enum laxity_result {
     LAXITY_ERROR_HANDLE = 11,
     // A text is not UTF-8.
     LAXITY_ERROR_TEXT = 12,
-    // Another thread is using the node, or waits for its next job.
+    // Another thread is using the node, or waits for its next job; or the workload runs.
     LAXITY_ERROR_BUSY = 13,
     // An argument is outside its range.
     LAXITY_ERROR_VALUE = 14,
@@ -84,7 +91,7 @@ enum laxity_result {
     LAXITY_ERROR_CLAIMED = 32,
     // The node's owner was killed but has not ended yet. Try again.
     LAXITY_ERROR_ENDING = 33,
-    // This process was forked from the one that attached. Attach here.
+    // This process was forked from the one that attached, or that made the handle. Attach here, and make one.
     LAXITY_ERROR_FORKED = 34,
     // The graph has no such data object.
     LAXITY_ERROR_NO_OBJECT = 35,
@@ -130,7 +137,7 @@ enum laxity_result {
     LAXITY_ERROR_ORDER = 55,
     // The thread holds no token.
     LAXITY_ERROR_NO_TOKEN = 56,
-    // Another thread registered the client, or became the task.
+    // Another thread registered the client, became the task, or runs the job's kernel.
     LAXITY_ERROR_THREAD = 57,
     // A soft GPU cannot be opened: its server cannot be started, or is of another version or user.
     LAXITY_ERROR_NO_SOFT_GPU = 60,
@@ -144,7 +151,7 @@ enum laxity_result {
     LAXITY_ERROR_BUFFER = 64,
     // A GPU kernel failed; the details have its number.
     LAXITY_ERROR_KERNEL = 65,
-    // A GPU kernel cannot issue operations.
+    // A GPU kernel cannot issue operations, and a kernel of a vision graph cannot wait for its own run, nor release it.
     LAXITY_ERROR_INSIDE = 66,
     // The budget of the job is exhausted, and its token is released. Go on when it is replenished.
     LAXITY_ERROR_EXHAUSTED = 67,
@@ -606,7 +613,7 @@ struct laxity_kernel_interrupts {
 struct laxity_device_config {
     // The name of the soft GPU; several are called NAME.0, NAME.1 and so on.
     const char *name;
-    // How many soft GPUs; 0: as many as the arbitration has, or one.
+    // How many soft GPUs, 64 at most; 0: as many as the arbitration has, or one.
     uint16_t gpus;
     // Copy engines of each: 1 or 2; 0: as many as the arbitration has, or 2.
     uint8_t copy_engines;
@@ -1166,8 +1173,8 @@ enum laxity_result laxity_gpu_client_rebase(struct laxity_gpu_client *client,
                                             uint64_t deadline_ns);
 
 // Releases all locks of the client, and the client. If a thread ends without doing so, its locks go to the next
-// waiters, and its registration ends; the memory of the handle stays. Sets `*client` to NULL; does
-// nothing if it is NULL already.
+// waiters, and its registration ends; any thread may release the handle then, whose memory stays and keeps this process attached. Sets
+// `*client` to NULL; does nothing if it is NULL already.
 enum laxity_result laxity_gpu_client_release(struct laxity_gpu_client **client);
 
 // Waits for a token of GPU `only`, or of any if that is negative: for `timeout_ns`, not at all if that is 0, or for
@@ -1264,7 +1271,8 @@ enum laxity_result laxity_task_begin(const struct laxity_system *system,
                                      struct laxity_task **task);
 
 // The thread is no task any more: its job ends, and Linux schedules the thread as before. If a thread ends without this,
-// its task ends, too; the memory of the handle stays. Sets `*task` to NULL; does nothing if it is NULL already.
+// its task ends, too; any thread may release the handle then, whose memory stays and keeps this process attached. Sets `*task` to NULL; does nothing if it
+// is NULL already.
 enum laxity_result laxity_task_release(struct laxity_task **task);
 
 // The first release of laxity_task_wait is at `start_ns` of CLOCK_MONOTONIC, and the next ones follow a period apart:
@@ -1272,7 +1280,7 @@ enum laxity_result laxity_task_release(struct laxity_task **task);
 enum laxity_result laxity_task_start_at(const struct laxity_task *task,
                                         uint64_t start_ns);
 
-// Completes the present job, if there is one, and waits for the next release, one period after the last. If that is in
+// Completes the present job, if there is one, and with it its sections, and waits for the next release, one period after the last. If that is in
 // the past, the next job begins at once and keeps its release and deadline. Writes the job to `job`, which may be NULL.
 enum laxity_result laxity_task_wait(const struct laxity_task *task,
                                     struct laxity_task_job *job);
@@ -1282,10 +1290,11 @@ enum laxity_result laxity_task_wait(const struct laxity_task *task,
 enum laxity_result laxity_task_release_job(const struct laxity_task *task,
                                            const struct laxity_task_job *job);
 
-// The present job is complete. The thread is expected to wait for the next one.
+// The present job is complete, and its sections have ended. The thread is expected to wait for the next one.
 enum laxity_result laxity_task_complete(const struct laxity_task *task);
 
-// The present job suspends itself, and others get its CPU: before the thread waits for a device or another thread.
+// The present job suspends itself, and others get its CPU: before the thread waits for a device or another thread. Its sections end
+// with that; enter them again after laxity_task_resume if they are to go on.
 enum laxity_result laxity_task_suspend(const struct laxity_task *task);
 
 // The suspended job goes on: after the wait.
@@ -1345,7 +1354,8 @@ enum laxity_result laxity_kernel_task_begin(const struct laxity_kernel_scheduler
                                             struct laxity_kernel_task **task);
 
 // The thread is no task any more, and Linux or the scheduler's share for other threads schedules it. If a thread ends
-// without this, its task ends, too; the memory of the handle stays. Sets `*task` to NULL; does nothing if it is NULL already.
+// without this, its task ends, too; any thread may release the handle then, whose memory stays and keeps this process attached. Sets `*task` to NULL; does
+// nothing if it is NULL already.
 enum laxity_result laxity_kernel_task_release(struct laxity_kernel_task **task);
 
 // Completes the present job, if there is one, and returns when the next one is released and has a CPU. Writes that to `job`,
@@ -1445,8 +1455,8 @@ enum laxity_result laxity_device_register_task(const struct laxity_device *devic
                                                const struct laxity_task *task,
                                                struct laxity_device_thread **thread);
 
-// Releases all locks of the thread, and the thread's handle. Sets `*thread` to NULL; does nothing if it is NULL
-// already.
+// Releases all locks of the thread, and the thread's handle. If the thread ends without doing so, any thread may release
+// the handle, whose memory stays and keeps this process attached. Sets `*thread` to NULL; does nothing if it is NULL already.
 enum laxity_result laxity_device_thread_release(struct laxity_device_thread **thread);
 
 // Begins a job, number `number` of its task in traces, with the priority that `priority` and `deadline_ns` state. A
@@ -1666,18 +1676,21 @@ enum laxity_result laxity_vx_spawn(const struct laxity_vx_verified *verified,
                                    const struct laxity_vx_options *options,
                                    struct laxity_vx_run **run);
 
-// Releases no more frames. Those that were begun are completed. Does not wait for that.
+// Releases no more frames. Those that were begun are completed; before the first release the graph just ends. Does not wait
+// for that.
 enum laxity_result laxity_vx_run_stop(struct laxity_vx_run *run);
 
 // Ends the graph as soon as its kernels return. Frames that were begun are dropped. Does not wait for that.
 enum laxity_result laxity_vx_run_terminate(struct laxity_vx_run *run);
 
 // Waits until the graph has ended, `timeout_ns` at most (LAXITY_TIMED_OUT), or for ever with LAXITY_FOREVER.
-// LAXITY_ERROR_FAILED says which node has failed, and how, if one did.
-enum laxity_result laxity_vx_run_wait(const struct laxity_vx_run *run, uint64_t timeout_ns);
+// LAXITY_ERROR_FAILED says which node has failed, and how, if one did; LAXITY_ERROR_INSIDE that a kernel of the run waits,
+// with a time-out that is not 0.
+enum laxity_result laxity_vx_run_wait(const struct laxity_vx_run *run,
+                                      uint64_t timeout_ns);
 
 // Waits until `frames` frames are completed, or the graph has ended, `timeout_ns` at most, or for ever with
-// LAXITY_FOREVER. `completed` is how many are, whatever came first.
+// LAXITY_FOREVER. `completed` is how many are, whatever came first. LAXITY_ERROR_INSIDE as for laxity_vx_run_wait.
 enum laxity_result laxity_vx_run_wait_for_frames(const struct laxity_vx_run *run,
                                                  uint64_t frames,
                                                  uint64_t timeout_ns,
@@ -1701,7 +1714,7 @@ enum laxity_result laxity_vx_run_graph(const struct laxity_vx_run *run,
                                        struct laxity_graph **graph);
 
 // Terminates a run that has not ended, and releases it: its threads have ended then. `*run` is NULL then; if it is
-// already, nothing happens.
+// already, nothing happens. LAXITY_ERROR_INSIDE in a kernel of the run, which goes on.
 enum laxity_result laxity_vx_run_release(struct laxity_vx_run **run);
 
 // Reads and validates the workload file `path`, TOML or JSON by its extension. LAXITY_ERROR_WORKLOAD if it is wrong: the

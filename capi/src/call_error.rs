@@ -18,8 +18,16 @@ pub(crate) enum CallError {
     Handle { expected: &'static str },
     #[error("{argument} is not UTF-8; encode it so")]
     Text { argument: &'static str },
-    #[error("another thread is using the node; give each node to one thread")]
-    Busy,
+    #[error("{what}; {way_out}")]
+    Busy { what: &'static str, way_out: &'static str },
+    #[error("this process was forked from the one that made the {handle}, which alone uses it; make one here")]
+    Forked { handle: &'static str },
+    #[error("a kernel of the run cannot {verb}: it would wait for itself; do so on another thread, or return")]
+    Inside { verb: &'static str },
+    #[error("{argument} has {count} values, more than fit into memory: at most {most}; check the number")]
+    TooMany { argument: &'static str, count: usize, most: usize },
+    #[error("{argument} is not aligned to {alignment} bytes; pass an address of its type")]
+    Misaligned { argument: &'static str, alignment: usize },
     #[error("the graph has no node {name}; names match exactly")]
     NoNode { name: String },
     #[error("the graph has no edge {from} -> {to}; names match exactly")]
@@ -120,8 +128,13 @@ impl CallError {
             CallError::Null { .. } => LAXITY_ERROR_NULL,
             CallError::Handle { .. } => LAXITY_ERROR_HANDLE,
             CallError::Text { .. } => LAXITY_ERROR_TEXT,
-            CallError::Busy => LAXITY_ERROR_BUSY,
-            CallError::Value { .. } | CallError::Gpu { .. } => LAXITY_ERROR_VALUE,
+            CallError::Busy { .. } => LAXITY_ERROR_BUSY,
+            CallError::Forked { .. } => LAXITY_ERROR_FORKED,
+            CallError::Inside { .. } => LAXITY_ERROR_INSIDE,
+            CallError::Value { .. }
+            | CallError::Gpu { .. }
+            | CallError::TooMany { .. }
+            | CallError::Misaligned { .. } => LAXITY_ERROR_VALUE,
             CallError::NoNode { .. } => LAXITY_ERROR_NO_NODE,
             CallError::NoEdge { .. } | CallError::NoPosition { .. } => LAXITY_ERROR_NO_EDGE,
             CallError::NoJob { .. } => LAXITY_ERROR_NO_JOB,

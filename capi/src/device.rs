@@ -7,7 +7,6 @@
 
 use std::ffi::{c_char, c_void};
 use std::path::PathBuf;
-use std::slice;
 
 use ::laxity_device::{Buffer, Device, DeviceOptions, DeviceThread, Management, Scheduling, Service, Wait};
 use laxity_model::{CopyDirection, LockId, Nanos};
@@ -54,7 +53,7 @@ pub enum laxity_service {
 pub struct laxity_device_config {
     /// The name of the soft GPU; several are called NAME.0, NAME.1 and so on.
     name: *const c_char,
-    /// How many soft GPUs; 0: as many as the arbitration has, or one.
+    /// How many soft GPUs, 64 at most; 0: as many as the arbitration has, or one.
     gpus: u16,
     /// Copy engines of each: 1 or 2; 0: as many as the arbitration has, or 2.
     copy_engines: u8,
@@ -262,20 +261,13 @@ pub unsafe extern "C" fn laxity_device_register_task(
     })
 }
 
-/// Releases all locks of the thread, and the thread's handle. Sets `*thread` to NULL; does nothing if it is NULL
-/// already.
+/// Releases all locks of the thread, and the thread's handle. If the thread ends without doing so, any thread may release
+/// the handle, whose memory stays and keeps this process attached. Sets `*thread` to NULL; does nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_thread_release(thread: *mut *mut laxity_device_thread) -> laxity_result {
     answer(|| {
-        // SAFETY: the caller promises that `thread` can be written.
-        let place = unsafe { out(thread, "thread") }?;
-        if place.is_null() {
-            return Ok(());
-        }
         // SAFETY: the caller promises that the handle is not used any more.
-        drop(unsafe { handle::get(*place) }?.get()?);
-        // SAFETY: as above.
-        unsafe { handle::take(place) }.map(drop)
+        unsafe { OfThread::release(thread) }
     })
 }
 
@@ -381,11 +373,8 @@ pub unsafe extern "C" fn laxity_device_copy_in(
     size: usize,
 ) -> laxity_result {
     let copy = |thread: &mut DeviceThread| {
-        if bytes.is_null() && size > 0 {
-            return Err(CallError::Null { argument: "bytes" }.into());
-        }
-        // SAFETY: not null (checked above), and the caller promises that `size` bytes can be read and do not change.
-        let bytes = if size == 0 { &[] } else { unsafe { slice::from_raw_parts(bytes.cast(), size) } };
+        // SAFETY: the caller promises that `size` bytes can be read and do not change.
+        let bytes = unsafe { handle::slice(bytes.cast(), size, "bytes") }?;
         // SAFETY: the caller promises that the handle is not released meanwhile.
         Ok(thread.copy_in(unsafe { handle::get(buffer) }?, offset, bytes)?)
     };
@@ -404,12 +393,8 @@ pub unsafe extern "C" fn laxity_device_copy_out(
     size: usize,
 ) -> laxity_result {
     let copy = |thread: &mut DeviceThread| {
-        if bytes.is_null() && size > 0 {
-            return Err(CallError::Null { argument: "bytes" }.into());
-        }
-        // SAFETY: not null (checked above), and the caller promises that no other thread uses these `size` bytes. All
-        // values of bytes are valid.
-        let bytes = if size == 0 { &mut [] } else { unsafe { slice::from_raw_parts_mut(bytes.cast(), size) } };
+        // SAFETY: the caller promises that no other thread uses these `size` bytes. All values of bytes are valid.
+        let bytes = unsafe { handle::slice_mut(bytes.cast(), size, "bytes") }?;
         // SAFETY: the caller promises that the handle is not released meanwhile.
         Ok(thread.copy_out(unsafe { handle::get(buffer) }?, offset, bytes)?)
     };

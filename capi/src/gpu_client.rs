@@ -157,20 +157,13 @@ pub unsafe extern "C" fn laxity_gpu_client_rebase(
 }
 
 /// Releases all locks of the client, and the client. If a thread ends without doing so, its locks go to the next
-/// waiters, and its registration ends; the memory of the handle stays. Sets `*client` to NULL; does
-/// nothing if it is NULL already.
+/// waiters, and its registration ends; any thread may release the handle then, whose memory stays and keeps this process attached. Sets
+/// `*client` to NULL; does nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_gpu_client_release(client: *mut *mut laxity_gpu_client) -> laxity_result {
     answer(|| {
-        // SAFETY: the caller promises that `client` can be written.
-        let place = unsafe { out(client, "client") }?;
-        if place.is_null() {
-            return Ok(());
-        }
         // SAFETY: the caller promises that the handle is not used any more.
-        drop(unsafe { handle::get(*place) }?.get()?);
-        // SAFETY: as above.
-        unsafe { handle::take(place) }.map(drop)
+        unsafe { OfThread::release(client) }
     })
 }
 

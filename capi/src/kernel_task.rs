@@ -243,21 +243,14 @@ pub unsafe extern "C" fn laxity_kernel_task_begin(
 }
 
 /// The thread is no task any more, and Linux or the scheduler's share for other threads schedules it. If a thread ends
-/// without this, its task ends, too; the memory of the handle stays. Sets `*task` to NULL; does nothing if it is NULL already.
+/// without this, its task ends, too; any thread may release the handle then, whose memory stays and keeps this process attached. Sets `*task` to NULL; does
+/// nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_kernel_task_release(task: *mut *mut laxity_kernel_task) -> laxity_result {
     answer(|| {
-        // SAFETY: the caller promises that `task` can be written.
-        let place = unsafe { out(task, "task") }?;
-        if place.is_null() {
-            return Ok(());
-        }
+        let has_none = |own: &Own| if own.locks > 0 { Err(NO_LOCKS.into()) } else { Ok(()) };
         // SAFETY: the caller promises that the handle is not used any more.
-        if unsafe { handle::get(*place) }?.get()?.locks > 0 {
-            return Err(NO_LOCKS.into());
-        }
-        // SAFETY: as above.
-        unsafe { handle::take(place) }.map(drop)
+        unsafe { OfThread::release_if(task, has_none) }
     })
 }
 

@@ -162,7 +162,10 @@ pub(crate) fn lock(state: &Mutex<State>) -> Result<MutexGuard<'_, State>, Error>
         // A panic leaves no job half-stored: that is the last thing a wait does, and the first that a completion
         // undoes.
         Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => Err(CallError::Busy.into()),
+        Err(TryLockError::WouldBlock) => {
+            let (what, way_out) = ("another thread is using the node", "give each node to one thread");
+            Err(CallError::Busy { what, way_out }.into())
+        }
     }
 }
 
@@ -182,6 +185,13 @@ pub unsafe extern "C" fn laxity_node_release(node: *mut *mut laxity_node) -> lax
 pub unsafe extern "C" fn laxity_node_terminate(node: *mut *mut laxity_node) -> laxity_result {
     answer(|| {
         // SAFETY: as above.
+        let place = unsafe { out(node, "node") }?;
+        if !place.is_null() {
+            // A forked child releases its copy, and ends no node.
+            // SAFETY: as above.
+            unsafe { handle::get(*place) }?;
+        }
+        // SAFETY: as above.
         let Some(claimed) = (unsafe { let_go(node) })? else { return Ok(()) };
         let state = lock(&claimed.state)?;
         if let Some(position) = state.graph.node(&state.name) {
@@ -197,14 +207,7 @@ pub unsafe extern "C" fn laxity_node_terminate(node: *mut *mut laxity_node) -> l
 /// As for [`handle::take`].
 unsafe fn let_go(place: *mut *mut laxity_node) -> Result<Option<ClaimedNode>, Error> {
     // SAFETY: as the caller promises.
-    let handle = unsafe { out(place, "node") }?;
-    if handle.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: as the caller promises.
-    drop(lock(&unsafe { handle::get(*handle) }?.state)?);
-    // SAFETY: as the caller promises.
-    unsafe { handle::take(place) }
+    unsafe { handle::take_if(place, |node| lock(&node.state).map(drop)) }
 }
 
 /// The name of a node; the text is there as long as the node.

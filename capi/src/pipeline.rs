@@ -23,6 +23,7 @@ impl Handle for laxity_pipeline {
     type Value = Mutex<Pipeline>;
     const TAG: u64 = u64::from_le_bytes(*b"lax-pipe");
     const NAME: &'static str = "pipeline";
+    const IS_DESCRIPTION: bool = true;
 }
 
 /// A node's use of an object: an input reads it, an output writes all of it, and an input that is also an output
@@ -89,8 +90,8 @@ pub unsafe extern "C" fn laxity_pipeline_delay(
         if initial.is_null() {
             add(pipeline, |pipeline| pipeline.delay(name, bytes, depth));
         } else {
-            // SAFETY: not null, and the caller promises that `bytes` bytes can be read there and do not change.
-            let initial = unsafe { std::slice::from_raw_parts(initial.cast::<u8>(), bytes) };
+            // SAFETY: the caller promises that `bytes` bytes can be read there and do not change.
+            let initial = unsafe { handle::slice(initial.cast::<u8>(), bytes, "initial") }?;
             add(pipeline, |pipeline| pipeline.delay_from(name, depth, initial));
         }
         Ok(())
@@ -108,12 +109,8 @@ pub unsafe extern "C" fn laxity_pipeline_node(
     answer(|| {
         // SAFETY: the caller promises that the handle is not released meanwhile, and that `name` ends with NUL.
         let (pipeline, name) = unsafe { (handle::get(pipeline)?, text(name, "name")?) };
-        let given = match (parameters.is_null(), count) {
-            (_, 0) => &[][..],
-            (true, _) => return Err(CallError::Null { argument: "parameters" }.into()),
-            // SAFETY: not null, and the caller promises that `count` parameters can be read there.
-            (false, _) => unsafe { std::slice::from_raw_parts(parameters, count) },
-        };
+        // SAFETY: the caller promises that `count` parameters can be read there.
+        let given = unsafe { handle::slice(parameters, count, "parameters") }?;
         // SAFETY: the caller promises that the names of objects end with NUL.
         let parameters = given.iter().map(|given| unsafe { parameter(name, given) });
         let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
@@ -190,8 +187,8 @@ pub unsafe extern "C" fn laxity_pipeline_replicas_needed(
         if response_times_ns.is_null() {
             return Err(CallError::Null { argument: "response_times_ns" }.into());
         }
-        // SAFETY: not null, and the caller promises that `count` numbers can be read there.
-        let given = unsafe { std::slice::from_raw_parts(response_times_ns, count) };
+        // SAFETY: the caller promises that `count` numbers can be read there.
+        let given = unsafe { handle::slice(response_times_ns, count, "response_times_ns") }?;
         let graph = lock(pipeline).graph()?;
         let bounds: Vec<Nanos> = given.iter().copied().map(Nanos::from_nanos).collect();
         *replicas = pgm::replicas_needed(&graph, &bounds)?;

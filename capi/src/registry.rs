@@ -20,6 +20,7 @@ impl Handle for laxity_registry {
     type Value = Registry;
     const TAG: u64 = u64::from_le_bytes(*b"lax-regi");
     const NAME: &'static str = "registry";
+    const IS_DESCRIPTION: bool = true;
 }
 
 const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {

@@ -27,7 +27,7 @@ pub enum laxity_result {
     LAXITY_ERROR_HANDLE = 11,
     /// A text is not UTF-8.
     LAXITY_ERROR_TEXT = 12,
-    /// Another thread is using the node, or waits for its next job.
+    /// Another thread is using the node, or waits for its next job; or the workload runs.
     LAXITY_ERROR_BUSY = 13,
     /// An argument is outside its range.
     LAXITY_ERROR_VALUE = 14,
@@ -61,7 +61,7 @@ pub enum laxity_result {
     LAXITY_ERROR_CLAIMED = 32,
     /// The node's owner was killed but has not ended yet. Try again.
     LAXITY_ERROR_ENDING = 33,
-    /// This process was forked from the one that attached. Attach here.
+    /// This process was forked from the one that attached, or that made the handle. Attach here, and make one.
     LAXITY_ERROR_FORKED = 34,
     /// The graph has no such data object.
     LAXITY_ERROR_NO_OBJECT = 35,
@@ -110,7 +110,7 @@ pub enum laxity_result {
     LAXITY_ERROR_ORDER = 55,
     /// The thread holds no token.
     LAXITY_ERROR_NO_TOKEN = 56,
-    /// Another thread registered the client, or became the task.
+    /// Another thread registered the client, became the task, or runs the job's kernel.
     LAXITY_ERROR_THREAD = 57,
 
     /// A soft GPU cannot be opened: its server cannot be started, or is of another version or user.
@@ -125,7 +125,7 @@ pub enum laxity_result {
     LAXITY_ERROR_BUFFER = 64,
     /// A GPU kernel failed; the details have its number.
     LAXITY_ERROR_KERNEL = 65,
-    /// A GPU kernel cannot issue operations.
+    /// A GPU kernel cannot issue operations, and a kernel of a vision graph cannot wait for its own run, nor release it.
     LAXITY_ERROR_INSIDE = 66,
     /// The budget of the job is exhausted, and its token is released. Go on when it is replenished.
     LAXITY_ERROR_EXHAUSTED = 67,
@@ -214,7 +214,7 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_NULL, c"an argument is NULL"),
     (LAXITY_ERROR_HANDLE, c"not a handle of this type, or released"),
     (LAXITY_ERROR_TEXT, c"a text is not UTF-8"),
-    (LAXITY_ERROR_BUSY, c"another thread is using the node"),
+    (LAXITY_ERROR_BUSY, c"in use by another thread, or running"),
     (LAXITY_ERROR_VALUE, c"an argument has a value that it cannot have"),
     (LAXITY_ERROR_SPEC, c"the graph cannot be carried out"),
     (LAXITY_ERROR_NAME, c"not a name for a graph"),

@@ -35,6 +35,7 @@ impl Handle for laxity_spec {
     type Value = Mutex<Draft>;
     const TAG: u64 = u64::from_le_bytes(*b"lax-spec");
     const NAME: &'static str = "spec";
+    const IS_DESCRIPTION: bool = true;
 }
 
 /// How messages travel over an edge. With each of them a wait is one suspension, and messages are written and read in
@@ -274,8 +275,9 @@ pub unsafe extern "C" fn laxity_spec_swapping(
         if edges.is_null() {
             return Err(CallError::Null { argument: "edges" }.into());
         }
-        // SAFETY: not null, and the caller promises that `count` numbers can be read there.
-        lock(spec).swapping.push(unsafe { std::slice::from_raw_parts(edges, count) }.to_vec());
+        // SAFETY: the caller promises that `count` numbers can be read there.
+        let edges = unsafe { handle::slice(edges, count, "edges") }?;
+        lock(spec).swapping.push(edges.to_vec());
         Ok(())
     })
 }

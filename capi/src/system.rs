@@ -76,12 +76,8 @@ impl laxity_system_config {
         };
         let default = Config::new(rule, clusters);
         let tasks = if self.tasks == 0 { default.tasks } else { self.tasks };
-        let locks = match (self.lock_count, self.locks.is_null()) {
-            (0, _) => &[],
-            (_, true) => return Err(CallError::Null { argument: "locks" }.into()),
-            // SAFETY: not null (checked above), and otherwise as the caller promises.
-            (count, false) => unsafe { std::slice::from_raw_parts(self.locks, count) },
-        };
+        // SAFETY: as the caller promises.
+        let locks = unsafe { handle::slice(self.locks, self.lock_count, "locks") }?;
         let cpus = default.clusters.iter().map(Vec::len).sum();
         let locks = locks.iter().map(|lock| lock.config(cpus)).collect::<Result<_, _>>()?;
         Ok(Config { tasks, locks, ..default })

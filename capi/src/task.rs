@@ -152,19 +152,13 @@ pub unsafe extern "C" fn laxity_task_begin(
 }
 
 /// The thread is no task any more: its job ends, and Linux schedules the thread as before. If a thread ends without this,
-/// its task ends, too; the memory of the handle stays. Sets `*task` to NULL; does nothing if it is NULL already.
+/// its task ends, too; any thread may release the handle then, whose memory stays and keeps this process attached. Sets `*task` to NULL; does nothing if it
+/// is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_task_release(task: *mut *mut laxity_task) -> laxity_result {
     answer(|| {
-        // SAFETY: the caller promises that `task` can be written.
-        let place = unsafe { out(task, "task") }?;
-        if place.is_null() {
-            return Ok(());
-        }
         // SAFETY: the caller promises that the handle is not used any more.
-        drop(unsafe { handle::get(*place) }?.get()?);
-        // SAFETY: as above.
-        unsafe { handle::take(place) }.map(drop)
+        unsafe { OfThread::release(task) }
     })
 }
 
@@ -180,7 +174,7 @@ pub unsafe extern "C" fn laxity_task_start_at(task: *const laxity_task, start_ns
     unsafe { with(task, start) }
 }
 
-/// Completes the present job, if there is one, and waits for the next release, one period after the last. If that is in
+/// Completes the present job, if there is one, and with it its sections, and waits for the next release, one period after the last. If that is in
 /// the past, the next job begins at once and keeps its release and deadline. Writes the job to `job`, which may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_task_wait(task: *const laxity_task, job: *mut laxity_task_job) -> laxity_result {
@@ -214,14 +208,15 @@ pub unsafe extern "C" fn laxity_task_release_job(
     unsafe { with(task, release) }
 }
 
-/// The present job is complete. The thread is expected to wait for the next one.
+/// The present job is complete, and its sections have ended. The thread is expected to wait for the next one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_task_complete(task: *const laxity_task) -> laxity_result {
     // SAFETY: the caller promises that the handle is not released meanwhile.
     unsafe { with(task, |task| Ok(task.complete().map(drop)?)) }
 }
 
-/// The present job suspends itself, and others get its CPU: before the thread waits for a device or another thread.
+/// The present job suspends itself, and others get its CPU: before the thread waits for a device or another thread. Its sections end
+/// with that; enter them again after laxity_task_resume if they are to go on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_task_suspend(task: *const laxity_task) -> laxity_result {
     // SAFETY: the caller promises that the handle is not released meanwhile.

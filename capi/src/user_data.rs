@@ -1,6 +1,7 @@
 //! User data of nodes and edges.
 
 use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
 
 use ::laxity_graph::{Graph, UserData};
 
@@ -46,12 +47,12 @@ pub unsafe extern "C" fn laxity_data_read(
         if bytes.is_null() {
             return Err(CallError::Null { argument: "bytes" }.into());
         }
-        // SAFETY: not null, and the caller promises that `length` bytes can be written there and no other thread uses
-        // them.
-        let bytes = unsafe {
-            bytes.cast::<u8>().write_bytes(0, length);
-            std::slice::from_raw_parts_mut(bytes.cast::<u8>(), length)
-        };
+        data.check_length(length)?;
+        // SAFETY: the caller promises that `length` bytes can be written there and no other thread uses them.
+        let place = unsafe { handle::slice_mut(bytes.cast::<MaybeUninit<u8>>(), length, "bytes") }?;
+        place.fill(MaybeUninit::new(0));
+        // SAFETY: all of `place`, which was just written and is not used meanwhile.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(place.as_mut_ptr().cast::<u8>(), place.len()) };
         let found = data.read_into(bytes)?;
         // SAFETY: the caller promises that `version` can be written unless it is null.
         if let Some(version) = unsafe { version.as_mut() } {
@@ -80,8 +81,8 @@ pub unsafe extern "C" fn laxity_data_write(
         if bytes.is_null() {
             return Err(CallError::Null { argument: "bytes" }.into());
         }
-        // SAFETY: not null, and the caller promises that `length` bytes can be read there and do not change.
-        let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length) };
+        // SAFETY: the caller promises that `length` bytes can be read there and do not change.
+        let bytes = unsafe { handle::slice(bytes.cast::<u8>(), length, "bytes") }?;
         // SAFETY: the caller promises that `version` can be read unless it is null.
         match unsafe { version.as_ref() } {
             None => Ok(data.write(bytes)?),

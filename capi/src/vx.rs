@@ -51,12 +51,14 @@ impl Handle for laxity_vx_graph {
     type Value = Mutex<Described>;
     const TAG: u64 = u64::from_le_bytes(*b"lax-vxgr");
     const NAME: &'static str = "graph";
+    const IS_DESCRIPTION: bool = true;
 }
 
 impl Handle for laxity_vx_verified {
     type Value = Checked;
     const TAG: u64 = u64::from_le_bytes(*b"lax-vxve");
     const NAME: &'static str = "verified graph";
+    const IS_DESCRIPTION: bool = true;
 }
 
 /// The value of a graph's handle.
@@ -383,12 +385,8 @@ impl Described {
         argument: *mut c_void,
     ) -> Result<(Vec<Parameter>, Kernel), Error> {
         let function = kernel.ok_or(CallError::Null { argument: "kernel" })?;
-        let given = match (parameters.is_null(), count) {
-            (_, 0) => &[][..],
-            (true, _) => return Err(CallError::Null { argument: "parameters" }.into()),
-            // SAFETY: not null, and otherwise as the caller promises.
-            (false, _) => unsafe { slice::from_raw_parts(parameters, count) },
-        };
+        // SAFETY: as the caller promises.
+        let given = unsafe { handle::slice(parameters, count, "parameters") }?;
         let object = |number: u32| -> Result<Delay<Format>, Error> {
             let (graph, index) = (number >> OBJECT_BITS, number % (1 << OBJECT_BITS));
             let node = || node.to_owned();

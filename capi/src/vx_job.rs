@@ -2,8 +2,10 @@
 
 use std::ffi::{c_char, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::{self, ThreadId};
 
 use ::laxity_vx::{Delay, Format, Job};
+use laxity_sys::process::forks;
 
 use crate::device::laxity_device_thread;
 use crate::error::{CallError, Error, answer, laxity_result};
@@ -22,6 +24,10 @@ const NAME: &str = "job";
 #[repr(C)]
 struct Lent<'a, 'b> {
     tag: u64,
+    /// The thread that runs the kernel.
+    owner: ThreadId,
+    /// [`forks`] of its process.
+    forks: u32,
     state: Mutex<State<'a, 'b>>,
     objects: &'a [(u32, Delay<Format>)],
 }
@@ -51,7 +57,7 @@ pub(crate) fn with<T>(
     call: impl FnOnce(*mut laxity_vx_job) -> T,
 ) -> (T, Option<String>) {
     let state = Mutex::new(State { job, gpu: std::ptr::null_mut(), failure: None });
-    let mut lent = Lent { tag: TAG, state, objects };
+    let mut lent = Lent { tag: TAG, owner: thread::current().id(), forks: forks(), state, objects };
     let result = call((&raw mut lent).cast());
     lent.tag = 0;
     let failure = lent.lock().ok().and_then(|mut state| state.failure.take());
@@ -73,7 +79,14 @@ unsafe fn get<'a>(job: *const laxity_vx_job) -> Result<&'a Lent<'a, 'a>, Error> 
         return Err(CallError::Handle { expected: NAME }.into());
     }
     // SAFETY: the tag says that it is from `with`, which has not returned.
-    Ok(unsafe { &*lent })
+    let lent = unsafe { &*lent };
+    if lent.forks != forks() {
+        return Err(CallError::Forked { handle: NAME }.into());
+    }
+    if lent.owner != thread::current().id() {
+        return Err(CallError::Thread.into());
+    }
+    Ok(lent)
 }
 
 impl<'a, 'b> Lent<'a, 'b> {
@@ -81,7 +94,11 @@ impl<'a, 'b> Lent<'a, 'b> {
         match self.state.try_lock() {
             Ok(state) => Ok(state),
             Err(TryLockError::Poisoned(error)) => Ok(PoisonError::into_inner(error)),
-            Err(TryLockError::WouldBlock) => Err(CallError::Busy.into()),
+            Err(TryLockError::WouldBlock) => {
+                let (what, way_out) =
+                    ("the job is in use", "call from the thread that runs its kernel, one call at a time");
+                Err(CallError::Busy { what, way_out }.into())
+            }
         }
     }
 

@@ -119,8 +119,8 @@ impl laxity_vx_options {
         options.frames = or(self.frames);
         options.duration = or(self.duration_ns).map(Nanos);
         if !self.cpus.is_null() && self.cpus_count > 0 {
-            // SAFETY: not null, and otherwise as the caller promises.
-            let cpus = unsafe { std::slice::from_raw_parts(self.cpus, self.cpus_count) };
+            // SAFETY: as the caller promises.
+            let cpus = unsafe { handle::slice(self.cpus, self.cpus_count, "options->cpus") }?;
             options.cpus = cpus.iter().map(|&cpu| cpu as usize).collect();
         }
         if !self.gpu.is_null() {
@@ -188,7 +188,8 @@ pub unsafe extern "C" fn laxity_vx_spawn(
     })
 }
 
-/// Releases no more frames. Those that were begun are completed. Does not wait for that.
+/// Releases no more frames. Those that were begun are completed; before the first release the graph just ends. Does not wait
+/// for that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_run_stop(run: *mut laxity_vx_run) -> laxity_result {
     answer(|| {
@@ -209,12 +210,14 @@ pub unsafe extern "C" fn laxity_vx_run_terminate(run: *mut laxity_vx_run) -> lax
 }
 
 /// Waits until the graph has ended, `timeout_ns` at most (LAXITY_TIMED_OUT), or for ever with LAXITY_FOREVER.
-/// LAXITY_ERROR_FAILED says which node has failed, and how, if one did.
+/// LAXITY_ERROR_FAILED says which node has failed, and how, if one did; LAXITY_ERROR_INSIDE that a kernel of the run waits,
+/// with a time-out that is not 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_run_wait(run: *const laxity_vx_run, timeout_ns: u64) -> laxity_result {
     answer(|| {
         // SAFETY: the caller promises that the handle is not released meanwhile.
         let run = &unsafe { handle::get(run) }?.handle;
+        run_waits(run, timeout_ns)?;
         run.wait_for_frames(u64::MAX, until(timeout_ns));
         match run.failure() {
             _ if !run.has_ended() => Err(CallError::NotEnded.into()),
@@ -225,7 +228,7 @@ pub unsafe extern "C" fn laxity_vx_run_wait(run: *const laxity_vx_run, timeout_n
 }
 
 /// Waits until `frames` frames are completed, or the graph has ended, `timeout_ns` at most, or for ever with
-/// LAXITY_FOREVER. `completed` is how many are, whatever came first.
+/// LAXITY_FOREVER. `completed` is how many are, whatever came first. LAXITY_ERROR_INSIDE as for laxity_vx_run_wait.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_run_wait_for_frames(
     run: *const laxity_vx_run,
@@ -236,6 +239,7 @@ pub unsafe extern "C" fn laxity_vx_run_wait_for_frames(
     answer(|| {
         // SAFETY: the caller promises that the handle is not released meanwhile, and that `completed` can be written.
         let (run, completed) = unsafe { (handle::get(run)?, out(completed, "completed")?) };
+        run_waits(&run.handle, timeout_ns)?;
         *completed = run.handle.wait_for_frames(frames, until(timeout_ns));
         Ok(())
     })
@@ -307,11 +311,23 @@ pub unsafe extern "C" fn laxity_vx_run_graph(
 }
 
 /// Terminates a run that has not ended, and releases it: its threads have ended then. `*run` is NULL then; if it is
-/// already, nothing happens.
+/// already, nothing happens. LAXITY_ERROR_INSIDE in a kernel of the run, which goes on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_run_release(run: *mut *mut laxity_vx_run) -> laxity_result {
+    let may = |run: &Spawned| match run.handle.is_of_this_thread() {
+        true => Err(CallError::Inside { verb: "release it" }.into()),
+        false => Ok(()),
+    };
     // SAFETY: the caller promises that the handle is not used any more.
-    answer(|| unsafe { handle::take(run) }.map(drop))
+    answer(|| unsafe { handle::take_if(run, may) }.map(drop))
+}
+
+/// Refuses a wait of the run's own kernels, unless it is a look.
+fn run_waits(run: &RunHandle, timeout_ns: u64) -> Result<(), Error> {
+    match run.is_of_this_thread() && timeout_ns > 0 {
+        true => Err(CallError::Inside { verb: "wait for it" }.into()),
+        false => Ok(()),
+    }
 }
 
 /// The end of a wait of `timeout_ns`.

@@ -118,7 +118,10 @@ impl Loaded {
         match self.state.try_lock() {
             Ok(state) => Ok(state),
             Err(TryLockError::Poisoned(error)) => Ok(error.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(CallError::Busy.into()),
+            Err(TryLockError::WouldBlock) => {
+                let (what, way_out) = ("the workload runs", "wait until its run has ended, or stop it");
+                Err(CallError::Busy { what, way_out }.into())
+            }
         }
     }
 }

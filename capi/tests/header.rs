@@ -51,7 +51,14 @@ const BEGINNING: &str = "\
 //           belongs to the thread that registered it; any thread may use its budget. A task belongs to its thread.
 // Texts     UTF-8 that ends with NUL. Arguments are copied; returned texts belong to the library.
 // Processes They must trust each other with the memory that they share. A child made by fork() attaches by itself, or
-//           executes another program.";
+//           executes another program. Of its parent's handles it may use registries and descriptions: specs, pipelines,
+//           vision graphs, verified ones too. Calls with others return LAXITY_ERROR_FORKED, and releases let go of the
+//           child's copy alone.
+// Exit      Shared memory is removed with the last process that is attached if that releases its handles. A process that
+//           exits without releasing them, by return from main too, counts as killed: what it held goes to others, and
+//           if it was the last, the memory stays, with the pipes and queues of a graph, until the name is used again or
+//           is removed: by laxity_registry_gc, laxity_gpus_gc and laxity_system_gc, or by `laxity graph gc`,
+//           `laxity gpu gc` and `laxity sched gc`.";
 
 const DEFINITIONS: &str = "
 // A time-out: wait for ever.

@@ -6,7 +6,7 @@ mod support;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use laxity_model::TaskId;
@@ -103,6 +103,27 @@ fn misuse_gets_a_number_and_a_text() {
     let program = build("capi/tests/c/misuse.c", Linked::Shared);
     let place = Directory::new("misuse");
     assert_eq!(stdout(&run(command(&program).arg(place.path()))), "ok\n");
+    assert!(place.is_empty());
+}
+
+#[test]
+fn a_forked_child_has_no_part_in_what_its_parent_is_attached_to() {
+    let program = build("capi/tests/c/forked.c", Linked::Shared);
+    let place = Directory::new("forked");
+    assert_eq!(stdout(&run(command(&program).arg(place.path()))), "ok\n");
+    assert!(place.is_empty(), "the children left nothing, too");
+}
+
+/// It gives programs another auxiliary vector than Linux: the library asks glibc for it.
+#[test]
+fn programs_run_under_valgrind() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return laxity_testing::skip("there is no valgrind");
+    }
+    let program = build("capi/tests/c/swap.c", Linked::Shared);
+    let place = Directory::new("valgrind");
+    let mut valgrind = command(Path::new("valgrind"));
+    assert_eq!(stdout(&run(valgrind.arg("--quiet").arg(&program).arg(place.path()))), "ok\n");
     assert!(place.is_empty());
 }
 

@@ -141,7 +141,7 @@ pub fn of_gpu(error: &GpuError) -> CUresult {
             LAUNCH_FAILED
         }
         GpuError::Gone { .. } => DEVICE_UNAVAILABLE,
-        GpuError::Inside => NOT_PERMITTED,
+        GpuError::Inside | GpuError::Forked => NOT_PERMITTED,
         _ => INVALID_VALUE,
     }
 }

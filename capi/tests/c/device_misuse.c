@@ -25,12 +25,15 @@ static void what_cannot_be_opened_is_refused(const struct laxity_gpus *gpus)
     const struct laxity_device_config two = { .name = own, .gpus = 2 }, nameless = { .gpus = 1 },
                                       empty = { .name = "" }, odd = { .name = own, .handling = 7 },
                                       fixed = { .name = own, .engines = LAXITY_SERVICE_FIXED },
-                                      lost = { .name = "lost", .server = "/nonexistent" };
+                                      lost = { .name = "lost", .server = "/nonexistent" },
+                                      crowd = { .name = own, .gpus = 65 };
     struct laxity_device *device = (void *)8;
 
     EXPECT(laxity_device_open(NULL, gpus, &device) == LAXITY_ERROR_NULL && device == NULL);
     EXPECT(laxity_device_open(&two, gpus, &device) == LAXITY_ERROR_CONFIG);
     EXPECT(strstr(laxity_last_error()->message, "2 GPUs and its arbitration 1"));
+    EXPECT(laxity_device_open(&crowd, NULL, &device) == LAXITY_ERROR_CONFIG);
+    EXPECT(strstr(laxity_last_error()->message, "64 at most"));
     EXPECT(laxity_device_open(&nameless, NULL, &device) == LAXITY_ERROR_NULL);
     EXPECT(laxity_device_open(&empty, NULL, &device) == LAXITY_ERROR_NAME);
     EXPECT(laxity_device_open(&odd, NULL, &device) == LAXITY_ERROR_VALUE);
@@ -123,6 +126,50 @@ static void *of_another_thread(void *thread)
     return NULL;
 }
 
+static void sizes_beyond_all_memory_are_refused(const struct laxity_device *device, struct laxity_device_thread *thread)
+{
+    struct laxity_buffer *buffer;
+    char byte = 0;
+
+    OK(laxity_buffer_alloc(device, 0, 8, &buffer));
+    EXPECT(laxity_device_copy_in(thread, buffer, 0, &byte, SIZE_MAX) == LAXITY_ERROR_VALUE);
+    EXPECT(laxity_device_copy_out(thread, buffer, 0, &byte, SIZE_MAX) == LAXITY_ERROR_VALUE);
+    EXPECT(laxity_device_copy_in(thread, buffer, 8, &byte, 1) == LAXITY_ERROR_RANGE);
+    OK(laxity_buffer_release(&buffer));
+}
+
+static void *registered(void *argument)
+{
+    struct {
+        const struct laxity_device *device;
+        struct laxity_device_thread *thread;
+    } *both = argument;
+
+    OK(laxity_device_register(both->device, "leaver", 0, 0, &both->thread));
+    return NULL;
+}
+
+// A thread that ends without a word leaves a handle, which any thread releases. Its memory keeps the device.
+static void what_an_ended_thread_left_is_released(void)
+{
+    char name[80];
+    struct laxity_device *device;
+    struct {
+        const struct laxity_device *device;
+        struct laxity_device_thread *thread;
+    } both = { NULL, NULL };
+    pthread_t other;
+
+    snprintf(name, sizeof(name), "%s-left", own);
+    both.device = device = open_device(NULL, name);
+
+    EXPECT(pthread_create(&other, NULL, registered, &both) == 0 && pthread_join(other, NULL) == 0);
+    EXPECT(laxity_device_launch_timed(both.thread, 1) == LAXITY_ERROR_THREAD);
+    OK(laxity_device_thread_release(&both.thread));
+    EXPECT(both.thread == NULL);
+    OK(laxity_device_release(&device));
+}
+
 static void jobs_hold_tokens_until_they_end(struct laxity_device *device, struct laxity_device_thread *thread)
 {
     struct laxity_device_thread *none;
@@ -164,6 +211,8 @@ int main(int argc, char **argv)
     OK(laxity_device_register(device, "worker", 10, 0, &thread));
     kernels_are_told_what_they_cannot_have(device, thread);
     a_buffer_of_another_device_is_refused(thread);
+    sizes_beyond_all_memory_are_refused(device, thread);
+    what_an_ended_thread_left_is_released();
     jobs_hold_tokens_until_they_end(device, thread);
     pthread_create(&other, NULL, of_another_thread, thread);
     pthread_join(other, NULL);

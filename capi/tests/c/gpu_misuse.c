@@ -113,6 +113,56 @@ static void tokens_and_engines_have_an_order(const char *directory)
     OK(laxity_gpu_client_release(&client));
 }
 
+static void *register_and_end(void *argument)
+{
+    struct {
+        struct laxity_gpus *gpus;
+        struct laxity_gpu_client *client;
+    } *both = argument;
+
+    OK(laxity_gpus_register(both->gpus, "leaver", 0, 0, &both->client));
+    OK(laxity_gpu_token(both->client, 0, LAXITY_FOREVER, NULL));
+    return NULL;
+}
+
+// A thread that ends without a word: its locks go to the next, and any thread releases the handle.
+static void what_an_ended_thread_left_is_released(const char *directory)
+{
+    struct {
+        struct laxity_gpus *gpus;
+        struct laxity_gpu_client *client;
+    } both = { NULL, NULL };
+    struct laxity_gpu_client *next;
+    pthread_t other;
+
+    OK(laxity_gpus_create_or_attach(directory, "left", &two, &both.gpus));
+    OK(laxity_gpus_register(both.gpus, "next", 0, 0, &next));
+    EXPECT(pthread_create(&other, NULL, register_and_end, &both) == 0 && pthread_join(other, NULL) == 0);
+    EXPECT(laxity_gpu_token_release(both.client) == LAXITY_ERROR_THREAD);
+    OK(laxity_gpu_client_release(&both.client));
+    EXPECT(both.client == NULL);
+    OK(laxity_gpu_token(next, 0, LAXITY_FOREVER, NULL));
+    OK(laxity_gpu_client_release(&next));
+    OK(laxity_gpus_release(&both.gpus));
+}
+
+// In a process of its own: the memory of the handle keeps that attached to the end.
+static void what_an_ended_thread_left_ends_with_its_process(const char *directory)
+{
+    size_t removed;
+    int status;
+    const pid_t child = fork();
+
+    EXPECT(child >= 0);
+    if (child == 0) {
+        what_an_ended_thread_left_is_released(directory);
+        _exit(0);
+    }
+    EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    OK(laxity_gpus_gc(directory, &removed));
+    EXPECT(removed == 1);
+}
+
 // Holds the only token of a GPU until it is killed, and writes to `said` once it does.
 static void hold(const char *directory, int said)
 {
@@ -160,6 +210,7 @@ int main(int argc, char **argv)
 {
     EXPECT(argc == 2);
     // First, before the library starts threads, which a forked child would not have.
+    what_an_ended_thread_left_ends_with_its_process(argv[1]);
     what_a_killed_process_held_goes_to_the_next(argv[1]);
     what_cannot_be_shared_is_refused(argv[1]);
     tokens_and_engines_have_an_order(argv[1]);

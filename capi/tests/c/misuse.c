@@ -16,6 +16,13 @@ static int equal(const char *one, const char *other)
     return one && other ? strcmp(one, other) == 0 : one == other;
 }
 
+static int32_t no_kernel(void *argument, struct laxity_vx_job *job)
+{
+    (void)argument;
+    (void)job;
+    return 0;
+}
+
 static void null_and_wrong_handles_are_refused(struct laxity_registry *registry)
 {
     struct laxity_graph *graph = (void *)registry;
@@ -327,6 +334,35 @@ static void objects_are_used_as_declared(struct laxity_registry *registry)
     OK(laxity_graph_release(&graph));
 }
 
+static void sizes_beyond_all_memory_are_refused(struct laxity_registry *registry)
+{
+    const struct laxity_parameter parameter = { "image", true, false, 0 };
+    const struct laxity_lock_config lock = { 0 };
+    const struct laxity_system_config system_config = { .clusters = "0", .locks = &lock, .lock_count = SIZE_MAX };
+    const struct laxity_vx_parameter vx_parameter = { 0 };
+    const uint64_t bound = 1;
+    const size_t edge = 0;
+    struct laxity_system *system;
+    struct laxity_pipeline *pipeline;
+    struct laxity_vx_graph *vision;
+    struct laxity_spec *spec;
+    uint32_t replicas;
+
+    EXPECT(laxity_system_create_or_attach(NULL, "sizes", &system_config, &system) == LAXITY_ERROR_VALUE);
+    OK(laxity_spec_new("sizes", &spec));
+    EXPECT(laxity_spec_swapping(spec, &edge, SIZE_MAX / 2) == LAXITY_ERROR_VALUE);
+    EXPECT(strstr(laxity_last_error()->message, "edges has 9223372036854775807 values"));
+    OK(laxity_spec_release(&spec));
+    OK(laxity_pipeline_new("sizes", 1000000, &pipeline));
+    EXPECT(laxity_pipeline_node(pipeline, "node", &parameter, SIZE_MAX) == LAXITY_ERROR_VALUE);
+    EXPECT(laxity_pipeline_delay(pipeline, "past", SIZE_MAX, 1, &bound) == LAXITY_ERROR_VALUE);
+    EXPECT(laxity_pipeline_replicas_needed(pipeline, &bound, SIZE_MAX, &replicas) == LAXITY_ERROR_VALUE);
+    OK(laxity_pipeline_release(&pipeline));
+    OK(laxity_vx_graph_new(registry, "sizes", &vision));
+    EXPECT(laxity_vx_graph_node(vision, "node", &vx_parameter, SIZE_MAX, no_kernel, NULL, 0) == LAXITY_ERROR_VALUE);
+    OK(laxity_vx_graph_release(&vision));
+}
+
 int main(int argc, char **argv)
 {
     struct laxity_registry *registry;
@@ -337,6 +373,7 @@ int main(int argc, char **argv)
     // First, before the library starts threads, which a forked child would not have.
     a_killed_process_is_heard_of(registry, argv[1]);
     null_and_wrong_handles_are_refused(registry);
+    sizes_beyond_all_memory_are_refused(registry);
     what_cannot_be_is_named(registry);
     a_job_is_begun_and_completed_once(registry);
     a_second_thread_is_refused(registry);

@@ -1,6 +1,7 @@
 // Vision graphs from C. Takes a directory for names, checks the results, and prints "ok".
 
 #include <laxity.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,10 +130,98 @@ static void failed(const char *directory)
     EXPECT(laxity_vx_run_release(&run) == LAXITY_OK);
 }
 
+static struct laxity_vx_run *own_run;
+static int has_tried;
+
+// A job is for the thread that runs its kernel.
+static void *of_another_thread(void *job)
+{
+    uint64_t index;
+
+    EXPECT(laxity_vx_job_index(job, &index) == LAXITY_ERROR_THREAD);
+    EXPECT(laxity_vx_job_fail(job, "another") == LAXITY_ERROR_THREAD);
+    return NULL;
+}
+
+// The first frame may be there before the run's handle.
+static int32_t wait_for_itself(void *argument, struct laxity_vx_job *job)
+{
+    struct laxity_vx_run *run = __atomic_load_n(&own_run, __ATOMIC_ACQUIRE);
+    uint64_t completed;
+    pthread_t other;
+
+    (void)argument;
+    if (run == NULL)
+        return 0;
+    EXPECT(laxity_vx_run_wait(run, LAXITY_FOREVER) == LAXITY_ERROR_INSIDE);
+    EXPECT(laxity_vx_run_wait_for_frames(run, 1000000, 1, &completed) == LAXITY_ERROR_INSIDE);
+    EXPECT(laxity_vx_run_wait(run, 0) == LAXITY_TIMED_OUT);
+    EXPECT(laxity_vx_run_release(&run) == LAXITY_ERROR_INSIDE && run != NULL);
+    EXPECT(pthread_create(&other, NULL, of_another_thread, job) == 0 && pthread_join(other, NULL) == 0);
+    __atomic_store_n(&has_tried, 1, __ATOMIC_RELEASE);
+    OK(laxity_vx_run_stop(run));
+    return 0;
+}
+
+static int32_t nothing(void *argument, struct laxity_vx_job *job)
+{
+    (void)argument;
+    (void)job;
+    return 0;
+}
+
+static struct laxity_vx_verified *of_one_node(const char *directory, laxity_vx_kernel kernel)
+{
+    struct laxity_registry *registry;
+    struct laxity_vx_graph *graph;
+    struct laxity_vx_verified *verified;
+
+    OK(laxity_registry_new(directory, &registry));
+    OK(laxity_vx_graph_new(registry, "one", &graph));
+    OK(laxity_vx_graph_node(graph, "node", NULL, 0, kernel, NULL, 0));
+    OK(laxity_vx_graph_verify(&graph, &verified));
+    OK(laxity_registry_release(&registry));
+    return verified;
+}
+
+static void kernels_do_not_wait_for_their_own_run(const char *directory)
+{
+    const struct laxity_vx_options options = { .period_ns = 200000 };
+    struct laxity_vx_verified *verified = of_one_node(directory, wait_for_itself);
+    struct laxity_vx_run *run;
+
+    OK(laxity_vx_spawn(verified, &options, &run));
+    __atomic_store_n(&own_run, run, __ATOMIC_RELEASE);
+    OK(laxity_vx_run_wait(run, LAXITY_FOREVER));
+    EXPECT(__atomic_load_n(&has_tried, __ATOMIC_ACQUIRE) == 1);
+    OK(laxity_vx_run_release(&run));
+    OK(laxity_vx_verified_release(&verified));
+}
+
+// It would not begin before the test is ended by force.
+static void a_run_that_is_stopped_before_its_first_release_just_ends(const char *directory)
+{
+    const struct laxity_vx_options never = { .period_ns = 200000, .start_ns = UINT64_MAX };
+    struct laxity_vx_verified *verified = of_one_node(directory, nothing);
+    struct laxity_vx_run *run;
+    uint64_t begun;
+
+    OK(laxity_vx_spawn(verified, &never, &run));
+    EXPECT(laxity_vx_run_wait(run, 1000000) == LAXITY_TIMED_OUT);
+    OK(laxity_vx_run_stop(run));
+    OK(laxity_vx_run_wait(run, LAXITY_FOREVER));
+    OK(laxity_vx_run_counts(run, &begun, NULL));
+    EXPECT(begun == 0);
+    OK(laxity_vx_run_release(&run));
+    OK(laxity_vx_verified_release(&verified));
+}
+
 int main(int argc, char **argv)
 {
     EXPECT(argc == 2);
     spawned(argv[1]);
+    kernels_do_not_wait_for_their_own_run(argv[1]);
+    a_run_that_is_stopped_before_its_first_release_just_ends(argv[1]);
     failed(argv[1]);
     EXPECT(laxity_vx_job_index(NULL, &(uint64_t){ 0 }) == LAXITY_ERROR_NULL);
     puts("ok");

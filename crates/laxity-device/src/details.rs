@@ -8,6 +8,7 @@ impl ErrorDetails for DeviceError {
     fn code(&self) -> ErrorCode {
         match self {
             DeviceError::NoGpus
+            | DeviceError::TooManyGpus { .. }
             | DeviceError::NoLock
             | DeviceError::Different { .. }
             | DeviceError::TwoManagers { .. }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use laxity_gpu::{Arbitration, Base};
+use laxity_gpu::{Arbitration, Base, GPUS_MAX};
 use laxity_model::TaskId;
 use laxity_softgpu::{self as softgpu, SoftGpu, Wait};
 
@@ -50,6 +50,9 @@ impl Device {
     pub fn open(options: &DeviceOptions) -> Result<Device, DeviceError> {
         if options.gpus == 0 {
             return Err(DeviceError::NoGpus);
+        }
+        if options.gpus > GPUS_MAX {
+            return Err(DeviceError::TooManyGpus { gpus: options.gpus });
         }
         service::check(options)?;
         if options.bandwidth.is_some() && options.arbitration.is_none() {

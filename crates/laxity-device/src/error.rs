@@ -2,7 +2,7 @@
 
 use std::io;
 
-use laxity_gpu::{FollowError, LockError, RegisterError};
+use laxity_gpu::{FollowError, GPUS_MAX, LockError, RegisterError};
 use laxity_model::LockId;
 use laxity_sched::TaskError;
 use laxity_softgpu::{GpuError, OpenError};
@@ -13,6 +13,12 @@ pub enum DeviceError {
     /// A device has at least one GPU.
     #[error("a device of 0 GPUs; give it 1 or more")]
     NoGpus,
+    /// A device has at most [`GPUS_MAX`] GPUs, as many as an arbitration.
+    #[error("a device of {gpus} GPUs; give it {GPUS_MAX} at most")]
+    TooManyGpus {
+        /// How many were asked for.
+        gpus: u16,
+    },
     /// The device is not like the arbitration.
     #[error(
         "the device has {device} {what} and its arbitration {arbitration}; open it with {arbitration}, or create an \

@@ -12,7 +12,7 @@ use crate::scheduling::Scheduling;
 pub struct DeviceOptions {
     /// The name of the soft GPU; if there are several, theirs are `name.0`, `name.1` and so on.
     pub name: String,
-    /// How many soft GPUs, at least 1.
+    /// How many soft GPUs, at least 1 and at most [`GPUS_MAX`](laxity_gpu::GPUS_MAX).
     pub gpus: u16,
     /// What each is like.
     pub gpu: Config,

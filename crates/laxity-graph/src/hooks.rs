@@ -22,6 +22,11 @@ use crate::spec::Spec;
 
 /// What a node tells a scheduler.
 pub trait Hooks: fmt::Debug + Send {
+    /// How the node is scheduled, for messages.
+    fn describe(&self) -> String {
+        format!("{self:?}")
+    }
+
     /// The calling thread runs the node from now on.
     ///
     /// # Errors
@@ -151,6 +156,10 @@ impl Fifo {
 }
 
 impl Hooks for Fifo {
+    fn describe(&self) -> String {
+        format!("SCHED_FIFO at priority {}", self.priority)
+    }
+
     fn enter(&mut self) -> io::Result<()> {
         scheduling::set_fifo(self.priority)
     }
@@ -173,6 +182,11 @@ impl Deadline {
 }
 
 impl Hooks for Deadline {
+    fn describe(&self) -> String {
+        let Deadline { runtime, deadline, period } = self;
+        format!("SCHED_DEADLINE with {runtime} in each period of {period}, by the deadline {deadline}")
+    }
+
     fn enter(&mut self) -> io::Result<()> {
         scheduling::set_deadline(self.runtime, self.deadline, self.period)
     }

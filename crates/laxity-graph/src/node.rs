@@ -162,7 +162,7 @@ impl Node {
     pub fn schedule_by(&mut self, mut hooks: impl Hooks + 'static) -> Result<(), HookError> {
         hooks.enter().map_err(|error| {
             let node = self.shared().name(self.node);
-            HookError { node, hooks: format!("{hooks:?}"), error }
+            HookError { node, hooks: hooks.describe(), error }
         })?;
         self.hooks = Some(Box::new(hooks));
         Ok(())

@@ -162,7 +162,11 @@ impl UserData<'_> {
         Ok(true)
     }
 
-    fn check_length(&self, given: usize) -> Result<(), UserDataError> {
+    /// Whether the value is so long, as [`UserData::read_into`] demands.
+    ///
+    /// # Errors
+    /// [`UserDataError::Length`].
+    pub fn check_length(&self, given: usize) -> Result<(), UserDataError> {
         let bytes = self.len();
         if given == bytes { Ok(()) } else { Err(UserDataError::Length { of: self.owner(), bytes, given }) }
     }

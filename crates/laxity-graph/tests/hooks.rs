@@ -367,7 +367,7 @@ fn a_deadline_thread_has_its_nodes_period_or_is_told_why_not() {
     // More than its period can never be.
     let refused = a.schedule_by(Deadline::of(&spec, 0, Nanos::from_millis(11))).expect_err("too much");
     assert_eq!(refused.node, "a");
-    assert!(refused.to_string().contains("Deadline"), "{refused}");
+    assert!(refused.to_string().contains("SCHED_DEADLINE with 11 ms in each period of "), "{refused}");
     let runtime = Nanos::from_micros(100);
     match a.schedule_by(Deadline::of(&spec, 0, runtime)) {
         Ok(()) => assert_eq!(scheduling::policy().expect("one may ask"), Policy::Deadline { runtime, reclaims: true }),

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use laxity_graph::Graph;
 use laxity_model::Instant;
-use laxity_sys::futex;
+use laxity_sys::process::forks;
+use laxity_sys::{clock, futex};
 
 /// Tells all workers of a run to end. It never takes that back.
 ///
@@ -13,10 +14,12 @@ use laxity_sys::futex;
 /// running ------> draining -----------> stopped
 ///    '------------------ stop -------------^
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct StopSignal {
     /// One of the constants below. Workers sleep on it.
     state: AtomicU32,
+    /// [`forks`] of the workers' process. Nodes are in shared memory: a child made by `fork` does not end those of its parent.
+    forks: u32,
     /// Nodes of graphs that end, too: a worker that waits for tokens learns it from its graph.
     nodes: Vec<(Graph, Vec<usize>)>,
 }
@@ -27,30 +30,50 @@ const DRAINING: u32 = 1;
 /// Workers end in the middle of their jobs.
 const STOPPED: u32 = 2;
 
+impl Default for StopSignal {
+    /// For workers of tasks without a graph.
+    fn default() -> StopSignal {
+        StopSignal::new(Vec::new())
+    }
+}
+
 impl StopSignal {
+    fn new(nodes: Vec<(Graph, Vec<usize>)>) -> StopSignal {
+        StopSignal { state: AtomicU32::new(RUNNING), forks: forks(), nodes }
+    }
+
     /// For the workers of all nodes of `graphs`, and of tasks without a graph.
     pub fn of_graphs(graphs: &[Graph]) -> StopSignal {
         let all = |graph: &Graph| (graph.clone(), (0..graph.spec().plan().nodes().len()).collect());
-        StopSignal { state: AtomicU32::new(RUNNING), nodes: graphs.iter().map(all).collect() }
+        StopSignal::new(graphs.iter().map(all).collect())
     }
 
     /// For the worker of one node.
     pub fn of_node(graph: &Graph, node: usize) -> StopSignal {
-        StopSignal { state: AtomicU32::new(RUNNING), nodes: vec![(graph.clone(), vec![node])] }
+        StopSignal::new(vec![(graph.clone(), vec![node])])
     }
 
-    /// Releases no more jobs of sources. Jobs that were released are executed, and all that follow from their tokens.
+    /// Releases no more jobs of sources. Jobs that were released are executed, and all that follow from their tokens. Before
+    /// the first release there are none, and all workers end. In a child made by `fork` nothing happens.
     pub fn drain(&self) {
-        let _ = self.state.compare_exchange(RUNNING, DRAINING, Ordering::SeqCst, Ordering::SeqCst);
-        futex::wake_all(&self.state);
+        if forks() != self.forks {
+            return;
+        }
+        // First, so that no source begins a job once a worker knows that it drains: see `sleep_until_start`.
         for (graph, nodes) in &self.nodes {
             let sources = nodes.iter().filter(|&&node| graph.spec().plan().nodes()[node].is_source);
             sources.for_each(|&node| graph.terminate(node));
         }
+        let _ = self.state.compare_exchange(RUNNING, DRAINING, Ordering::SeqCst, Ordering::SeqCst);
+        futex::wake_all(&self.state);
     }
 
-    /// Ends all jobs where they are. Workers that wait for a lock get it, one after the other, and end then.
+    /// Ends all jobs where they are. Workers that wait for a lock get it, one after the other, and end then. In a child made
+    /// by `fork` nothing happens.
     pub fn stop(&self) {
+        if forks() != self.forks {
+            return;
+        }
         self.state.store(STOPPED, Ordering::SeqCst);
         futex::wake_all(&self.state);
         for (graph, nodes) in &self.nodes {
@@ -68,6 +91,12 @@ impl StopSignal {
     /// On a futex and not by `clock_nanosleep`: it has the same absolute timer, and another thread can end it.
     pub fn suspend_until(&self, instant: Instant) -> bool {
         self.sleep_below(STOPPED, instant)
+    }
+
+    /// Sleeps until `start`, time 0. Answers whether there may be jobs then: not if it drains before, as no source has released
+    /// one. If it drains later, sources may have.
+    pub fn sleep_until_start(&self, start: Instant) -> bool {
+        self.sleep_below(DRAINING, start) || !self.is_stopped() && clock::now() >= start
     }
 
     /// Sleeps until the release of a source's job. Answers whether there is to be one.
@@ -100,6 +129,17 @@ mod tests {
         stop.drain();
         assert!(!stop.sleep_until_release(Instant::ZERO));
         assert!(stop.suspend_until(Instant::ZERO) && !stop.is_stopped());
+    }
+
+    #[test]
+    fn a_run_that_is_drained_before_its_start_has_no_jobs() {
+        let stop = StopSignal::default();
+        assert!(stop.sleep_until_start(Instant::ZERO));
+        stop.drain();
+        assert!(stop.sleep_until_start(Instant::ZERO), "a source may have released a job");
+        assert!(!stop.sleep_until_start(Instant::NEVER));
+        stop.stop();
+        assert!(!stop.sleep_until_start(Instant::ZERO));
     }
 
     #[test]

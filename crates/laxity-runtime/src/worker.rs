@@ -18,6 +18,7 @@ use std::time::Duration;
 use laxity_graph::{ClaimError, Graph, Node, Releasing, WaitError};
 use laxity_model::{Instant, Nanos};
 use laxity_plan::Release;
+use laxity_sys::process::forks;
 use laxity_sys::scheduling;
 use thiserror::Error;
 
@@ -152,6 +153,8 @@ pub struct Started {
     /// Dropped, it tells a worker that has not begun to end.
     begin: Option<Sender<Instant>>,
     thread: Option<JoinHandle<Result<(), String>>>,
+    /// [`forks`] of the thread's process.
+    forks: u32,
     /// The number of the thread in Linux.
     number: u32,
 }
@@ -230,7 +233,7 @@ impl Worker {
         };
         let thread = builder.spawn(life).map_err(StartError::Thread)?;
         // If it is not ready this is dropped, which waits for the thread: then nothing of the worker is left.
-        let mut started = Started { begin: Some(begin), thread: Some(thread), number: 0 };
+        let mut started = Started { begin: Some(begin), thread: Some(thread), forks: forks(), number: 0 };
         loop {
             match readiness.recv_timeout(LOOK) {
                 Ok(Ok(number)) => {
@@ -348,7 +351,7 @@ fn execute_node<B: Body>(
     // Without a recorder there are no releases to wait for.
     let _ = node.set_releasing(releasing);
     // Tokens from the start arrive then, too.
-    if !body.begin_node(start) && !stop.suspend_until(start) {
+    if !body.begin_node(start) && !stop.sleep_until_start(start) {
         return Err(Interrupted::Stopped);
     }
     while execute_next(body, node)? {}
@@ -416,6 +419,11 @@ impl Started {
 impl Drop for Started {
     /// No worker outlives what started it; one that has begun is to be stopped before.
     fn drop(&mut self) {
+        if forks() != self.forks {
+            // A child made by `fork` has no such thread, and is not to tell it anything.
+            std::mem::forget((self.begin.take(), self.thread.take()));
+            return;
+        }
         let _ = self.wait();
     }
 }

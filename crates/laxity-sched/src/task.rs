@@ -362,7 +362,14 @@ impl Task {
         if !self.membership.is_ours() || self.registration.is_over() {
             return Err(TaskError::NotAttached { task: self.parameters.name.clone() });
         }
-        if self.phase.get() == phase { Ok(()) } else { Err(self.out_of_order(action, needs, way)) }
+        match self.phase.get() {
+            found if found == phase => Ok(()),
+            // It has a job, which another wait does not bring back.
+            Phase::Suspended if phase == Phase::Pending => {
+                Err(self.out_of_order(action, "a job that is not suspended", "resume it first"))
+            }
+            _ => Err(self.out_of_order(action, needs, way)),
+        }
     }
 
     pub(crate) fn out_of_order(&self, action: &'static str, needs: &'static str, way_out: &'static str) -> TaskError {

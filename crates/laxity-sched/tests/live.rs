@@ -166,7 +166,7 @@ fn jobs_follow_each_other_at_their_releases_and_keep_their_numbers() {
     assert!(suspended.links.iter().all(|link| link.task.is_none()));
     assert_eq!(
         task.complete().expect_err("it is suspended").to_string(),
-        "task periodic: completion needs a job; wait for one first"
+        "task periodic: completion needs a job that is not suspended; resume it first"
     );
     task.resume().expect("it is suspended");
     task.complete().expect("it has a job");

@@ -31,6 +31,7 @@ impl ErrorDetails for GpuError {
                 reason.downcast_ref::<GpuError>().map_or(ErrorCode::Kernel, ErrorDetails::code)
             }
             GpuError::Inside => ErrorCode::Inside,
+            GpuError::Forked => ErrorCode::Forked,
         }
     }
 }

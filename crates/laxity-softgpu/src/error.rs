@@ -148,6 +148,9 @@ pub enum GpuError {
     /// A kernel or a callback made a call that would wait for itself.
     #[error("kernels and callbacks cannot issue or wait, as they would for themselves; do it elsewhere")]
     Inside,
+    /// This process was forked from the one that opened the soft GPU, which alone has it.
+    #[error("this process was forked from the one that opened the soft GPU; open it here")]
+    Forked,
 }
 
 /// A kernel panicked.

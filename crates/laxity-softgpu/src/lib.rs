@@ -34,9 +34,9 @@
 //!
 //! A process may be killed at any instruction: its operations are dropped and the engines go on with the next. If the
 //! server is killed, all calls fail with [`GpuError::Gone`], and opening the soft GPU again starts another server.
-//! Neither leaves anything behind. Only allocated device memory takes memory of this machine. A process that forks
-//! without executing another program must drop its soft GPUs first: its child would be taken for it. Decision 21 has
-//! the reasons.
+//! Neither leaves anything behind. Only allocated device memory takes memory of this machine. A child made by `fork` has
+//! no part in its parent's soft GPU: its calls fail with [`GpuError::Forked`], and it opens the soft GPU by itself. Decision
+//! 21 has the reasons.
 //!
 //! Processes of one user trust each other; a client refuses the server of another user, and a server such a client. The
 //! server keeps no descriptor of the process that started it. It stays in that process's control group: decision 36.

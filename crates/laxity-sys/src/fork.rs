@@ -5,6 +5,10 @@
 //! for as long as the child lives, even if the child closes the descriptor, where the file was mapped through it. So locks
 //! are held on descriptions that nothing is mapped through ([`reopen`]), and the child replaces its copies, before `fork` returns in it, by descriptors of
 //! descriptions of its own. A child that executes another program needs none of this: the descriptors close.
+//!
+//! A connection is the parent's alone, too: a child that keeps it open hides the parent's death from the other end, and one
+//! that ends it ends the parent's. A socket cannot be opened once more; its place in the child has `/dev/null`, on which
+//! all calls for sockets fail.
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Once;
@@ -39,7 +43,7 @@ pub fn forks() -> u32 {
 }
 
 /// From now on a forked child has a description of its own in the place of `descriptor`, which is open for reading and
-/// writing.
+/// writing; in that of a socket, one of `/dev/null`.
 pub(crate) fn unshare(descriptor: BorrowedFd<'_>) -> Unshared {
     handle_forks();
     let take = |&entry: &usize| {
@@ -88,7 +92,7 @@ extern "C" fn in_child() {
     }
 }
 
-/// Puts a new description of the same file in the place of `descriptor`. Allocates nothing: another thread of the
+/// Puts a new description of the same file in the place of `descriptor`, or `/dev/null` if it cannot be opened. Allocates nothing: another thread of the
 /// parent may have held the allocator's lock.
 fn replace(descriptor: i32) {
     let mut path = *b"/proc/self/fd/0123456789\0";
@@ -108,7 +112,10 @@ fn replace(descriptor: i32) {
     // SAFETY: the path ends with NUL; `open`, `dup3` and `close` may be called after a fork, and concern descriptors of
     // the child alone, which owns `descriptor` as its parent does. Where opening fails the child goes on sharing it.
     unsafe {
-        let fresh = libc::open(path.as_ptr().cast(), libc::O_RDWR | libc::O_CLOEXEC);
+        let mut fresh = libc::open(path.as_ptr().cast(), libc::O_RDWR | libc::O_CLOEXEC);
+        if fresh < 0 {
+            fresh = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        }
         if fresh >= 0 {
             libc::dup3(fresh, descriptor, libc::O_CLOEXEC);
             libc::close(fresh);

@@ -19,6 +19,7 @@ use rustix::net::{
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::fork::{Unshared, unshare};
 use crate::{clock, fault};
 
 /// Connections that wait to be accepted.
@@ -35,6 +36,8 @@ pub struct Listener {
 /// One end of a connection. Threads may share it: packets are not mixed.
 #[derive(Debug)]
 pub struct Packets {
+    /// Before the socket, as it knows the socket's number.
+    _unshared: Option<Unshared>,
     socket: OwnedFd,
 }
 
@@ -82,7 +85,7 @@ impl Listener {
             match fault::point("accept").and_then(|()| accept_with(&self.socket, SocketFlags::CLOEXEC)) {
                 Ok(socket) => {
                     if sockopt::socket_peercred(&socket).is_ok_and(|peer| peer.uid.as_raw() == user()) {
-                        return Ok(Some(Packets { socket }));
+                        return Ok(Some(Packets::from(socket)));
                     }
                 }
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
@@ -101,7 +104,7 @@ impl Packets {
     pub fn pair() -> io::Result<(Packets, Packets)> {
         fault::point("socketpair")?;
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        Ok((Packets { socket: one }, Packets { socket: other }))
+        Ok((Packets::from(one), Packets::from(other)))
     }
 
     /// Connects to the process of this user that listens by `name`.
@@ -125,7 +128,13 @@ impl Packets {
                 format!("{name} is the name of a process of user {listener}, and this one is of user {}", user());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
-        Ok(Packets { socket })
+        Ok(Packets::from(socket))
+    }
+
+    /// The same connection, which a child made by `fork` from now on has no part in: its calls fail.
+    #[must_use]
+    pub fn kept_from_children(self) -> Packets {
+        Packets { _unshared: Some(unshare(self.socket.as_fd())), socket: self.socket }
     }
 
     /// Sends `packet`, which is not empty, and waits for room if there is none.
@@ -242,7 +251,7 @@ impl AsFd for Listener {
 /// Of an end that came with a packet.
 impl From<OwnedFd> for Packets {
     fn from(socket: OwnedFd) -> Packets {
-        Packets { socket }
+        Packets { _unshared: None, socket }
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use laxity_graph::Graph;
 use laxity_model::Instant;
 use laxity_runtime::worker::Started;
+use laxity_sys::process::forks;
 
 use crate::error::{Failure, FailureReason};
 use crate::frames::FrameTimes;
@@ -22,6 +23,8 @@ pub struct Run {
     workers: Vec<Started>,
     /// Behind the workers, which are to have ended.
     tracing: Option<Tracing>,
+    /// [`forks`] of the process that executes it.
+    forks: u32,
 }
 
 /// A handle by which any thread may control a [`Run`], at any time.
@@ -32,7 +35,7 @@ pub struct RunHandle {
 
 impl Run {
     pub(crate) fn new(shared: Arc<Shared>) -> Run {
-        Run { handle: RunHandle { shared }, workers: Vec::new(), tracing: None }
+        Run { handle: RunHandle { shared }, workers: Vec::new(), tracing: None, forks: forks() }
     }
 
     pub(crate) fn add(&mut self, worker: Started) {
@@ -97,6 +100,11 @@ impl RunHandle {
         self.shared.frames.wait_for(frames, deadline)
     }
 
+    /// Whether the calling thread executes kernels of this run. It cannot wait for the run, which would wait for it.
+    pub fn is_of_this_thread(&self) -> bool {
+        self.shared.is_of_this_thread()
+    }
+
     /// Whether all nodes have ended: frames or time were over, it was stopped, or it failed.
     pub fn has_ended(&self) -> bool {
         self.shared.frames.have_ended()
@@ -128,6 +136,11 @@ impl Deref for Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
+        if forks() != self.forks {
+            // A child made by `fork` has no such thread.
+            std::mem::forget(self.tracing.take());
+            return;
+        }
         if !self.workers.is_empty() {
             // Then they end, which is waited for.
             self.terminate();

@@ -1,5 +1,7 @@
 //! The state that the workers of a graph share with its run.
 
+use std::cell::Cell;
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -25,7 +27,22 @@ pub(crate) struct Shared {
     pub failure: OnceLock<Arc<Failure>>,
 }
 
+thread_local! {
+    /// The run whose kernels this thread executes.
+    static OF_THREAD: Cell<*const Shared> = const { Cell::new(ptr::null()) };
+}
+
 impl Shared {
+    /// The calling thread, which is about to execute kernels of the run, is one of its own from now on.
+    pub fn take_thread(&self) {
+        OF_THREAD.set(self);
+    }
+
+    /// Whether the calling thread executes kernels of the run.
+    pub fn is_of_this_thread(&self) -> bool {
+        ptr::eq(OF_THREAD.get(), self)
+    }
+
     /// A node has failed, and with it the graph: all others end.
     pub fn fail(&self, failure: Failure) {
         let _ = self.failure.set(Arc::new(failure));

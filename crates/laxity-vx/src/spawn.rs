@@ -106,6 +106,7 @@ impl Verified {
         let (name_of_body, arrays, device) = (name.clone(), arrays.clone(), options.gpu.clone());
         let (graph_id, shared_by_body) = (self.id, Arc::clone(shared));
         let make = move || {
+            shared_by_body.take_thread();
             let task = task.map(NodeTask::begin).transpose()?;
             let gpu_of = |device| {
                 let graph = &shared_by_body.graph.spec().graph().name;

@@ -102,7 +102,7 @@ impl Watches {
 
     /// The memory goes with the process, which its names would outlast.
     fn unlink(&self) {
-        // What cannot be removed has no remedy here; `laxity gc` removes it later.
+        // What cannot be removed has no remedy here; `laxity gpu gc` and `laxity sched gc` remove it later.
         for arbitration in &self.arbitrations {
             let _ = laxity_gpu::Registry::default().unlink(arbitration);
         }
@@ -154,5 +154,19 @@ impl Watch {
             AFTER => format!("task \"{}\": after its last job", self.task),
             job => format!("task \"{}\": job {job}", self.task),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_in_code_is_that_of_a_job_or_before_or_after_all() {
+        let watch = Watch::new("t");
+        assert_eq!(watch.during(Part::Before, || watch.place()), "task \"t\": before its first job");
+        assert_eq!(watch.during(Part::Job(3), || watch.place()), "task \"t\": job 3");
+        assert_eq!(watch.during(Part::After, || watch.place()), "task \"t\": after its last job");
+        assert_eq!(watch.place(), "task \"t\"");
     }
 }

@@ -130,6 +130,9 @@ impl Drop for Claim {
 
 impl Drop for Given {
     fn drop(&mut self) {
+        if !self.shared.is_ours() {
+            return;
+        }
         // A server that is gone has freed all.
         let _ = self.shared.packets.send(&Request::Free(self.offset).encode());
     }

@@ -10,7 +10,7 @@ mod threads;
 mod view;
 
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use laxity_model::Engine;
@@ -171,6 +171,11 @@ impl SoftGpu {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        if !self.shared.is_ours() {
+            // The threads are the other process's. Here they can neither be told nor waited for.
+            std::mem::forget(std::mem::take(&mut *self.threads.get_mut().unwrap_or_else(PoisonError::into_inner)));
+            return;
+        }
         let Some(threads) = lock(&self.threads).take() else { return };
         let shared = self.shared.clone();
         if !inside::is_inside() {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use laxity_model::{Engine, Nanos};
 use laxity_sys::packets::Packets;
+use laxity_sys::process::forks;
 use laxity_sys::sparse::Sparse;
 
 use super::start::Connection;
@@ -25,6 +26,8 @@ pub(super) struct Shared {
     pub name: String,
     pub config: Config,
     pub packets: Packets,
+    /// That of the process that opened it.
+    forks: u32,
     /// By engine, the connection on which the server tells its thread to begin.
     pub engines: [Packets; Engine::ALL.len()],
     pub memory: Sparse,
@@ -81,6 +84,7 @@ impl Shared {
             name: name.to_owned(),
             config,
             packets,
+            forks: forks(),
             engines,
             memory,
             answers: Mutex::new(answers),
@@ -96,13 +100,27 @@ impl Shared {
         GpuError::Gone { name: self.name.clone() }
     }
 
+    /// Whether this is the process that opened it, not one forked from it. That one alone has threads which answer, and
+    /// locks that another thread may have held meanwhile are locked in the other for ever.
+    pub fn is_ours(&self) -> bool {
+        forks() == self.forks
+    }
+
+    /// [`GpuError::Forked`] in a process that was forked; [`GpuError::Inside`] if this thread belongs to a soft GPU.
+    pub fn refuse(&self) -> Result<(), GpuError> {
+        if !self.is_ours() {
+            return Err(GpuError::Forked);
+        }
+        super::inside::refuse()
+    }
+
     pub fn is_gone(&self) -> bool {
         self.is_gone.load(Ordering::Acquire)
     }
 
     /// Asks the server.
     pub fn ask(&self, request: &Request) -> Result<Reply, GpuError> {
-        super::inside::refuse()?;
+        self.refuse()?;
         let answers = lock(&self.answers);
         self.packets.send(&request.encode()).map_err(|_| self.gone())?;
         answers.recv().map_err(|_| self.gone())

@@ -76,7 +76,8 @@ fn greet(name: &str, config: &Config, packets: Packets) -> Result<Option<Connect
         return Err(OpenError::System { action: "take what its server sent", error });
     };
     let memory = Sparse::adopt(memory).map_err(OpenError::Memory)?;
-    Ok(Some(Connection { packets, memory, engines: engines.map(Packets::from) }))
+    let engines = engines.map(|engine| Packets::from(engine).kept_from_children());
+    Ok(Some(Connection { packets: packets.kept_from_children(), memory, engines }))
 }
 
 fn find() -> PathBuf {

@@ -8,10 +8,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use laxity_model::{CopyDirection, Engine, Nanos};
 use laxity_policy::gpu::copy_engine;
 
+use super::Handle;
 use super::buffer::Buffer;
 use super::shared::{Shared, Work};
 use super::view::DeviceView;
-use super::{Handle, inside};
 use crate::error::GpuError;
 use crate::message::{Message, Request};
 
@@ -256,7 +256,7 @@ impl Stream {
     /// # Errors
     /// [`GpuError::Gone`], [`GpuError::Inside`].
     pub fn add_callback(&self, callback: impl FnOnce() + Send + 'static) -> Result<(), GpuError> {
-        inside::refuse()?;
+        self.shared().refuse()?;
         let mut progress = self.core.lock();
         if self.core.is_gone.load(Ordering::Acquire) || self.shared().is_gone() {
             return Err(self.shared().gone());
@@ -303,7 +303,7 @@ impl Stream {
     }
 
     fn issue(&self, engine: Engine, duration: Nanos, work: Option<Work>) -> Result<Event, GpuError> {
-        inside::refuse()?;
+        self.shared().refuse()?;
         let permit = self.shared().make_room()?;
         // Held while it is sent: operations of a stream reach the server in the order of their numbers.
         let mut progress = self.core.lock();
@@ -325,9 +325,12 @@ impl Event {
     /// callbacks of [`Stream::add_callback`], no thread that synchronizes waits for it.
     ///
     /// # Errors
-    /// [`GpuError::Gone`].
+    /// [`GpuError::Gone`], [`GpuError::Forked`].
     pub fn on_complete(&self, callback: impl FnOnce() + Send + 'static) -> Result<(), GpuError> {
         let shared = &self.handle.shared;
+        if !shared.is_ours() {
+            return Err(GpuError::Forked);
+        }
         let mut progress = self.core.lock();
         if self.core.is_gone.load(Ordering::Acquire) || shared.is_gone() {
             return Err(shared.gone());
@@ -346,7 +349,7 @@ impl Event {
     /// # Errors
     /// As [`Stream::synchronize`].
     pub fn wait(&self, wait: Wait) -> Result<(), GpuError> {
-        inside::refuse()?;
+        self.handle.shared.refuse()?;
         let shared = &self.handle.shared;
         let is_over = || self.is_complete() || self.core.is_gone.load(Ordering::Acquire) || shared.is_gone();
         while wait == Wait::Spinning && !is_over() {
@@ -433,6 +436,9 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
+        if !self.shared.is_ours() {
+            return;
+        }
         // Its operations are complete, as each of them keeps it. A server that is gone has forgotten all streams.
         let _ = self.shared.packets.send(&Request::Release(self.number).encode());
     }

@@ -96,7 +96,7 @@ fn reserve(file: &OwnedFd, packets: u64) -> Result<(), ChannelError> {
     }
     // The most that Linux makes, even for the superuser.
     let Some(size) = usize::try_from(needed).ok().filter(|_| needed <= 1 << 30) else {
-        return Err(limit(1 << 30, "bytes of a pipe", "nothing"));
+        return Err(limit(1 << 30, "bytes of a pipe", ""));
     };
     let max = setting("/proc/sys/fs/pipe-max-size");
     match rustix::pipe::fcntl_setpipe_size(file, size) {

@@ -17,11 +17,16 @@ pub mod fifo;
 pub mod queue;
 pub mod stream;
 
+fn way_out(setting: &str) -> String {
+    let raise = if setting.is_empty() { String::new() } else { format!("raise {setting}, or ") };
+    format!("{raise}ask for fewer or shorter messages")
+}
+
 /// Why there is no channel.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
     /// It would hold more than Linux grants.
-    #[error("needs {needed} {unit} and Linux grants {granted}; raise {setting}, or ask for fewer or shorter messages")]
+    #[error("needs {needed} {unit} and Linux grants {granted}; {}", way_out(setting))]
     Limit {
         /// What it takes.
         needed: u64,
@@ -29,7 +34,7 @@ pub enum ChannelError {
         granted: u64,
         /// Of what.
         unit: &'static str,
-        /// Where that is set.
+        /// Where that is set; empty: nowhere.
         setting: &'static str,
     },
     /// The file of this name is something else.
