@@ -83,8 +83,8 @@ def run(
 
     Jobs of tasks and nodes that are named in ``bodies`` call these functions in place of using up CPU time, once for
     each step that takes time, on their own threads, under the workload's scheduler. They share the interpreter's lock
-    (GIL). Ctrl-C ends the run and raises KeyboardInterrupt. A body that crashes while it has that lock ends the program,
-    as docs/guides/own-code.md says.
+    (GIL). Ctrl-C ends the run and raises KeyboardInterrupt. A body that crashes with that lock ends the program, as
+    docs/guides/own-code.md says.
 
     Args:
         workload: what to run.
