@@ -135,8 +135,8 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How long a program may take to go on after a crash: other threads may have the interpreter's lock.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Ends the process, as a thread that crashed has the interpreter's lock for good: nothing of Python can go on. What the run had
-/// in shared memory has lost its names by then.
+/// Ends the process, as a thread that crashed has the interpreter's lock for good: nothing of Python can go on. The shared memory
+/// of the run has lost its names by then.
 fn end_process(text: &str) -> ! {
     eprintln!(
         "laxity.run: {text}\nIt crashed with the interpreter's lock (GIL), without which this program cannot go on: it ends here. \

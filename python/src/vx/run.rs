@@ -166,7 +166,7 @@ impl Drop for VxRun {
             Python::attach(|py| self.close(py));
             return;
         }
-        // To drop a run is to wait for threads that are its parent's. What is mapped goes with the child.
+        // To drop a run is to wait for threads that are its parent's. The memory goes with the child.
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let State::Open(run) = state {
             let end = End { times: run.times(), failure: None };
