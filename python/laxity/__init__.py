@@ -9,7 +9,8 @@
     laxity.check(workload).tasks            # what is proven
     laxity.plots.cdf(result).figure.savefig("response-times.svg")
 
-`laxity.live` takes part in live graphs: processes that exchange tokens and data.
+`laxity.live` takes part in live graphs: processes that exchange tokens and data. `laxity.gpu` shares GPUs,
+`laxity.sched` schedules threads, `laxity.vx` executes vision graphs, and `laxity.report` makes pages of results.
 
 Times are ints in nanoseconds, and the names of what holds them end in ``_ns``; spans to be read are texts with a unit,
 such as ``"5 ms"``. Every decision is made by the Rust crates below: the same workload, policy, seed and version yield
@@ -40,7 +41,7 @@ from laxity._native import (
 from laxity._run import Job, Messages, run
 
 if TYPE_CHECKING:
-    from laxity import live, plots
+    from laxity import gpu, live, plots, report, sched, vx
 
 __all__ = [
     "Account",
@@ -68,6 +69,7 @@ __all__ = [
     "check",
     "generate",
     "generate_many",
+    "gpu",
     "live",
     "load",
     "measured_realizations",
@@ -75,10 +77,13 @@ __all__ = [
     "overhead_profiles",
     "plots",
     "read_trace",
+    "report",
     "run",
+    "sched",
     "simulate",
     "simulate_many",
     "tune",
+    "vx",
     "why",
     "workload",
     "worst",
@@ -86,7 +91,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports `laxity.live`, and `laxity.plots` with matplotlib, only where they are used."""
-    if name in ("live", "plots"):
+    """Imports subpackages, of which `laxity.plots` takes matplotlib, only where they are used."""
+    if name in ("gpu", "live", "plots", "report", "sched", "vx"):
         return import_module(f"laxity.{name}")
     raise AttributeError(f"module 'laxity' has no attribute {name!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,21 @@ class RunError(LaxityError):
 
 class TraceError(LaxityError, ValueError):
     """A trace cannot be read, or not be used for what was asked."""
+
+
+def run_error(text: str, result: Result | None) -> RunError:
+    """The exception of what the extension module found, which names options as the command does."""
+    parts = text.split("`")
+    # Between backticks are commands, which stay.
+    parts[::2] = map(_as_argument, parts[::2])
+    return RunError("`".join(parts), result)
+
+
+def _as_argument(text: str) -> str:
+    """`text` with `scheduler="fifo"` for ``--scheduler fifo``."""
+    text = re.sub(r"--(scheduler) (laxity|kernel|fifo|deadline|other)\b", r'\1="\2"', text)
+    text = re.sub(r"--(policy) ([A-Z][\w/-]*)", r'\1="\2"', text)
+    return re.sub(r"--(scheduler|policy)\b", r"\1", text)
 
 
 def workload_error(issues: Sequence[tuple[str | None, int | None, int | None, str, str, str]]) -> WorkloadError:

@@ -83,12 +83,15 @@ def run(
 
     Jobs of tasks and nodes that are named in ``bodies`` call these functions in place of using up CPU time, once for
     each step that takes time, on their own threads, under the workload's scheduler. They share the interpreter's lock
-    (GIL). Ctrl-C ends the run and raises KeyboardInterrupt.
+    (GIL). Ctrl-C ends the run and raises KeyboardInterrupt. A body that crashes with that lock ends the program, as
+    docs/guides/own-code.md says.
 
     Args:
         workload: what to run.
         bodies: functions of jobs, by the name of the task, or GRAPH/NODE; see `laxity.Job`.
-        policy: as in `laxity.simulate`; None: the workload's own.
+        policy: as in `laxity.simulate`; None: the workload's own. Quanta, and interrupts on a CPU of their own, are
+            those of the scheduler in the kernel: without it jobs are scheduled by events on all CPUs, with a
+            RuntimeWarning.
         scheduler: what schedules the threads: Laxity's own scheduler, in user space or in the kernel, or a class of
             Linux; None: the strongest that is permitted and does what the policy says. "other" guarantees nothing.
         duration: jobs released within it are run; None: ten periods of each task after its phase, at least 1 s.
@@ -98,6 +101,9 @@ def run(
         warm: names of ``bodies`` to call once before time 0, too.
         folder: where paths of code that the workload names start; None: such code is not run, and its tasks use up CPU
             time.
+
+    Warns:
+        RuntimeWarning: if another realization of the scheduler runs than was asked for.
 
     Raises:
         ValueError: for arguments that cannot be read, and for ``warm`` without a body.

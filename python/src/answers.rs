@@ -75,15 +75,18 @@ pub fn _why<'py>(
             if by_response {
                 candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.time), candidate.job));
             }
+            if candidates.is_empty() {
+                return Err(trace_error(
+                    py,
+                    &"no such job completed, so there is nothing to explain; record for longer",
+                ));
+            }
             candidates.into_iter().take(count).map(|candidate| candidate.job).collect()
         }
     };
-    if jobs.is_empty() {
-        return Err(trace_error(py, &"no such job completed, so there is nothing to explain; record for longer"));
-    }
     let explained = py.detach(|| explain(header, records, |job| jobs.contains(&job)));
     let mut accounts = explained.map_err(|error| trace_error(py, &error))?;
-    if accounts.is_empty() {
+    if accounts.is_empty() && !jobs.is_empty() {
         let text = format!("{} is not released in this trace, which ends before", job_name(header, jobs[0]));
         return Err(trace_error(py, &text));
     }

@@ -60,7 +60,7 @@ pub fn refusal(py: Python<'_>, refusal: &UnsupportedFeatures, workload: Option<&
 
 /// `laxity.RunError`, with what was measured until then.
 pub fn run_error(py: Python<'_>, text: &str, result: Option<SimulationResult>) -> PyErr {
-    exception(py, "RunError", (text, result))
+    exception(py, "run_error", (text, result))
 }
 
 /// `laxity.TraceError`.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use laxity_gen::{GenerateError, GeneratorSpec, Provenance, klmirqd_platform, task_set_seed};
-use laxity_model::{Platform, Scheduler, Workload};
+use laxity_model::{Platform, Scheduler, Workload, WorkloadErrors};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
@@ -22,7 +22,10 @@ struct Frame {
 impl Frame {
     fn new(cpus: usize, platform: Option<&str>, policy: &str, name: Option<String>) -> PyResult<Self> {
         let platform = match platform {
-            None => Platform::identical(cpus),
+            None => {
+                check_number(cpus)?;
+                Platform::identical(cpus)
+            }
             Some("klmirqd") => klmirqd_platform(),
             Some(other) => {
                 let message = format!("unknown platform \"{other}\"; write \"klmirqd\", or pass `cpus` alone");
@@ -38,6 +41,17 @@ impl Frame {
         let workload = Workload { scheduler: self.scheduler, ..Workload::new(name, self.platform.clone(), set.tasks) };
         Ok((workload, set.provenance))
     }
+}
+
+/// Whether a platform may have so many CPUs: asked before memory is taken for all of them.
+///
+/// Raises ValueError.
+fn check_number(cpus: usize) -> PyResult<()> {
+    let platform = Platform { cpus, ..Platform::identical(1) };
+    let errors =
+        Workload::new("", platform, Vec::new()).validate().err().map_or_else(Vec::new, WorkloadErrors::into_vec);
+    let wrong = errors.into_iter().find(|error| error.path.to_string() == "platform.cpus");
+    wrong.map_or(Ok(()), |error| Err(value_error(error.message)))
 }
 
 /// The workload, valid and with its provenance.

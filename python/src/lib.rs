@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 
 mod answers;
+mod argument;
 mod arrow;
 mod completions;
 mod device;

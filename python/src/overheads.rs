@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use laxity_model::{Measurement, OverheadProfile, Scheduler, Statistic};
 use pyo3::prelude::*;
 
+use crate::argument::choice;
 use crate::errors::{file_error, value_error, workload_error};
 
-/// What an argument says.
-#[derive(FromPyObject)]
-enum Given {
-    Text(String),
-    Path(PathBuf),
+choice! {
+    /// What an argument says.
+    enum Given: "the name of a profile, or the path of a file that `laxity measure` wrote" {
+        Text(String),
+        Path(PathBuf),
+    }
 }
 
 /// Overheads that an argument names.

@@ -8,6 +8,7 @@ use laxity_plan::Plan;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
+use crate::argument::choice;
 use crate::arrow::table;
 use crate::errors::{refusal, value_error};
 use crate::overheads::Overheads;
@@ -24,11 +25,12 @@ struct Job {
     end: Instant,
 }
 
-/// A policy or several; None is the workload's own.
-#[derive(FromPyObject)]
-pub enum Policies {
-    One(String),
-    Many(Vec<String>),
+choice! {
+    /// A policy or several; None is the workload's own.
+    pub enum Policies: "the name of a policy, or a list of names" {
+        One(String),
+        Many(Vec<String>),
+    }
 }
 
 /// Simulates many workloads under one or several policies, on all CPUs at once.

@@ -128,7 +128,7 @@ impl PyWorkload {
     /// Sum of the tasks' worst-case CPU time over period, in CPUs.
     #[getter]
     fn utilization(&self) -> f64 {
-        self.workload.utilization_f64()
+        utilization(&self.workload)
     }
 
     /// What drew it, for a generated one: the generator, its parameters, the seed and the version. Store it with
@@ -218,13 +218,18 @@ impl PyWorkload {
 
     fn __repr__(&self) -> String {
         let Workload { name, platform, scheduler, tasks, .. } = &*self.workload;
-        let (cpus, tasks, utilization) = (platform.cpus, tasks.len(), self.workload.utilization_f64());
+        let (cpus, tasks, utilization) = (platform.cpus, tasks.len(), utilization(&self.workload));
         format!(
             "<laxity.Workload \"{name}\": {tasks} tasks on {cpus} CPUs, utilization {utilization:.2}, {scheduler}, \
              overheads {}>",
             platform.overheads.name
         )
     }
+}
+
+/// That of `workload`. A sum of nothing is -0.0 in Rust, which people would wonder about.
+fn utilization(workload: &Workload) -> f64 {
+    workload.utilization_f64() + 0.0
 }
 
 /// Manages the GPUs of `workload` as named.

@@ -19,6 +19,8 @@ def test_the_least_budget_counts_until_the_last_section_ends(tmp_path):
                     assert car.bandwidth_budget == 16 * MB
                 assert car.bandwidth_budget == 64 * MB
             outer.release()
+            with pytest.raises(gpu.UseError, match="the section has ended; begin another"), outer:
+                pytest.fail("entered without the lock")
             assert car.bandwidth_budget is None
             forgotten = me.lock_bandwidth("1 GB/s")
             assert car.bandwidth_budget == 1_000 * MB
@@ -27,6 +29,8 @@ def test_the_least_budget_counts_until_the_last_section_ends(tmp_path):
             held = me.lock_bandwidth("2 GB/s")
         assert car.bandwidth_budget is None, "it went with its client"
         held.release()
+        with pytest.raises(gpu.UseError, match="it is released"), held:
+            pytest.fail("entered without the client")
         car.count_traffic(4096)
 
 

@@ -104,6 +104,19 @@ def test_the_last_reference_unlocks_and_a_token_takes_its_engines_along(car):
             token.execution_engine()
 
 
+def test_what_was_let_go_of_is_not_entered(car):
+    with car.client("detector", priority=30) as me:
+        with me.token() as token:
+            released, taken_along = token.execution_engine(), token.copy_engine("h2d")
+            released.release()
+            with pytest.raises(gpu.UseError, match="the engine was let go of; ask the token for it again"), released:
+                pytest.fail("entered without the engine")
+        with pytest.raises(gpu.UseError, match="the engine was let go of"), taken_along:
+            pytest.fail("entered without the token")
+        with pytest.raises(gpu.UseError, match="the token was let go of"), token:
+            pytest.fail("entered without the token")
+
+
 def test_a_job_that_waits_without_budget_is_withdrawn_and_asks_again_behind_the_others(folder):
     budgets, granted = {}, []
 

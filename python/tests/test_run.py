@@ -152,3 +152,26 @@ def test_the_newest_value_of_a_latest_value_edge_is_handed_over():
     assert numbers == sorted(numbers)
     # What is seen was sent before, whole, and as long as it was.
     assert all(sent.index(seen[0]) < count for seen, count in got if seen)
+
+
+@pytest.mark.parametrize("realization", ["CQm", "S-CQm", "HE1"])
+def test_a_realization_that_is_not_there_is_replaced_with_a_warning(realization):
+    two = laxity.workload("two", cpus=2, tasks=[laxity.Task("a", wcet="1 ms", period="10 ms")])
+    with pytest.warns(RuntimeWarning, match=f"run as G-EDF/CEm, not as G-EDF/{realization}") as warned:
+        result = laxity.run(two, policy=f"G-EDF/{realization}", scheduler="other", duration="20 ms")
+    assert warned[0].filename == __file__
+    assert result.summary["scheduler"] == "G-EDF/CEm"
+
+
+def test_refusals_name_arguments_and_not_options_of_the_command():
+    def refusal(**options):
+        cpus = options.pop("cpus", 1)
+        workload = laxity.workload("w", cpus=cpus, tasks=[laxity.Task("a", wcet="1 ms", period="5 ms")])
+        with pytest.raises(laxity.RunError) as raised:
+            laxity.run(workload, duration="50 ms", **options)
+        return str(raised.value)
+
+    assert 'take scheduler="deadline", or a policy with fixed priorities, as in policy="G-RM"' in refusal(
+        scheduler="fifo", policy="G-EDF"
+    )
+    assert "fold it onto these (`laxity run --cpus " in refusal(cpus=1000)

@@ -275,3 +275,41 @@ def test_the_documentation_of_the_module_sees_what_moves(folder, capsys):
     shown(code.replace("33 ms", "300 us"), folder, camera=lambda: next(images) // 100)
     counts = capsys.readouterr().out.split()
     assert [counts.count("0"), counts.count(str(480 * 640))] == [296, 4]
+
+
+@pytest.mark.parametrize("leave", ["run.close(); os._exit(0)", "del run; gc.collect(); os._exit(0)", "sys.exit(0)"])
+def test_a_forked_child_ends_and_its_parents_graph_does_not(folder, leave):
+    program = f"""
+        import gc, os, sys, time, warnings
+        import numpy as np
+        from laxity import vx
+
+        warnings.simplefilter("ignore", DeprecationWarning)
+        graph = vx.Graph("forked", {str(folder)!r})
+        image = graph.object("image", 4, np.uint8)
+        graph.input([vx.output(image)], lambda job: None)
+        graph.node("n", [vx.input(image)], lambda job: None)
+        with graph.verify().spawn("5 ms") as run:
+            run.wait_for_frames(2)
+            child = os.fork()
+            if child == 0:
+                uses = [run.wait, run.stop, run.terminate, run.times, run.graph, lambda: run.has_ended]
+                for use in [*uses, lambda: run.wait_for_frames(1)]:
+                    try:
+                        use()
+                    except vx.UseError as error:
+                        assert "forked" in str(error)
+                    else:
+                        os._exit(9)
+                {leave}
+            until = time.monotonic() + 20
+            while time.monotonic() < until and not (ended := os.waitpid(child, os.WNOHANG))[0]:
+                time.sleep(0.01)
+            print(ended[1] if ended[0] else os.kill(child, 9), run.has_ended)
+            done = run.times().completed
+            print(run.wait_for_frames(done + 3, "5 s") >= done + 3)
+    """
+    program = textwrap.dedent(program)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout.split()) == (0, ["0", "False", "True"]), ended
+    assert list(folder.iterdir()) == []

@@ -35,6 +35,8 @@ pub struct Ended {
     pub outcome: Outcome,
     /// Why a worker could not go on, if one could not. The trace is whole up to there all the same.
     pub failed: Result<(), String>,
+    /// Whether code of the user crashed. Its thread stays where it was, with whatever locks it held.
+    pub has_crashed: bool,
     /// What no trace has: periods in which no CPU could be throttled.
     pub remarks: Vec<String>,
     /// For each task how often its process was killed.
@@ -87,7 +89,9 @@ impl Run {
             thread::sleep(COLLECT);
         }
         let (remarks, losses, is_broken) = (self.remarks(), self.losses().to_vec(), self.is_broken());
+        let watches = self.watches();
         let (outcome, failed) = self.finish(sink);
-        Ended { outcome, failed, remarks, losses, is_broken }
+        let has_crashed = watches.iter().any(|watch| watch.crashed().is_some());
+        Ended { outcome, failed, has_crashed, remarks, losses, is_broken }
     }
 }

@@ -24,7 +24,7 @@ impl Placement {
         let Some(linux) = usable.get(..count) else {
             return Err(format!(
                 "the workload is for {count} CPUs and this process may use {}; run it on a larger machine, allow it more \
-                 (`taskset`, the CPUs of its container), or fold it with --cpus {}",
+                 (`taskset`, the CPUs of its container), or fold it onto these (`laxity run --cpus {}`)",
                 usable.len(),
                 usable.len()
             ));

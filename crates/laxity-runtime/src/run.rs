@@ -267,6 +267,14 @@ impl Run {
         matches!(&self.workers, Workers::Processes(processes) if processes.is_broken())
     }
 
+    /// The threads that call code of the user.
+    pub(crate) fn watches(&self) -> Vec<Arc<Watch>> {
+        match &self.workers {
+            Workers::Threads(_, watches) => watches.list.clone(),
+            Workers::Processes(_) => Vec::new(),
+        }
+    }
+
     /// Ends what still runs, and hands all that is left to `sink`. If code of the user does not come back, that is what happened
     /// until jobs were told to end: its job never ends, and the jobs that did end where they were are not late.
     ///

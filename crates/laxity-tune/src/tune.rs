@@ -3,7 +3,8 @@
 use laxity_model::Workload;
 use serde::Serialize;
 
-use crate::{Bottleneck, Dimension, Effort, Score, Search, Setting, Space, bottlenecks, evaluate, growth};
+use crate::edit::Edit;
+use crate::{Bottleneck, Choice, Dimension, Effort, Score, Search, Setting, Space, bottlenecks, evaluate, growth};
 
 /// How often the search starts anew, if there is time.
 const RESTARTS: u32 = 8;
@@ -166,7 +167,8 @@ fn few(search: &mut Search, space: &Space, effort: &Effort, count: usize, host: 
                 None => break,
             }
         }
-        if !settings.contains(&setting) {
+        // Settings that differ in a rule whose priorities are fixed otherwise are one configuration.
+        if !settings.iter().any(|other| *other == setting || space.workload(other) == space.workload(&setting)) {
             settings.push(setting);
         }
     }
@@ -178,12 +180,17 @@ fn scores(space: &Space, settings: &[Setting], effort: &Effort, host: &impl Host
     host.map(settings, &|setting| Some(evaluate(&space.workload(setting), effort))).into_iter().flatten().collect()
 }
 
+/// The choices of `setting`, and the scheduler as it is in the end: priorities that are fixed by another choice are those of
+/// no rule.
 fn changes(space: &Space, setting: &Setting) -> Vec<Change> {
     let chosen = space.dimensions().iter().zip(setting).enumerate().filter(|(_, (_, choice))| **choice != 0);
-    let change = |(dimension, (of, &choice)): (usize, (&Dimension, &u16))| Change {
-        what: of.name.clone(),
-        to: of.choices[usize::from(choice)].label.clone(),
-        dimension,
+    let change = |(dimension, (of, &choice)): (usize, (&Dimension, &u16))| {
+        let Choice { label, edit } = &of.choices[usize::from(choice)];
+        let to = match edit {
+            Edit::Scheduler(..) => space.workload(setting).scheduler.to_string(),
+            _ => label.clone(),
+        };
+        Change { what: of.name.clone(), to, dimension }
     };
     chosen.map(change).collect()
 }
@@ -204,7 +211,7 @@ fn settle(all: &mut Vec<Ranked>, count: usize, space: &Space, effort: &Effort, h
     }
 }
 
-/// What each change of `best` buys, and the settings that were tried for that.
+/// What each change of `best` buys, as it is by itself, and the settings that were tried for that.
 fn effects(space: &Space, best: &Ranked, effort: &Effort, host: &impl Host) -> (Vec<Effect>, Vec<(Setting, Score)>) {
     let pair = |change: &Change| {
         let (mut alone, mut without) = (space.base(), best.setting.clone());
@@ -215,8 +222,13 @@ fn effects(space: &Space, best: &Ranked, effort: &Effort, host: &impl Host) -> (
     let settings: Vec<Setting> = best.changes.iter().flat_map(pair).collect();
     let found = scores(space, &settings, effort, host);
     let mut scores = found.clone().into_iter();
+    let by_itself = |change: &Change| {
+        let choice = usize::from(best.setting[change.dimension]);
+        let to = space.dimensions()[change.dimension].choices[choice].label.clone();
+        Change { to, ..change.clone() }
+    };
     let effect =
-        |change: &Change| Some(Effect { change: change.clone(), alone: scores.next()?, without: scores.next()? });
+        |change: &Change| Some(Effect { change: by_itself(change), alone: scores.next()?, without: scores.next()? });
     let effects = best.changes.iter().filter_map(effect).collect();
     (effects, settings.into_iter().zip(found).collect())
 }
@@ -267,6 +279,21 @@ period = "20 ms"
 wcet = "12 ms"
 actual = { uniform = ["2 ms", "12 ms"] }
 "#;
+
+    #[test]
+    fn the_scheduler_of_a_configuration_is_that_of_its_workload() {
+        let workload = Workload::from_toml(WORKLOAD, "w.toml").expect("a workload");
+        let space = Space::of(workload.clone());
+        let place = |name: &str| space.dimensions().iter().position(|of| of.name == name).expect("it can be chosen");
+        let mut setting = space.base();
+        let edf = space.dimensions()[place("scheduler")].choices.iter().position(|choice| choice.label == "P-EDF/CEm");
+        setting[place("scheduler")] = edf.expect("a choice") as u16;
+        let scheduler = |setting: &Setting| changes(&space, setting)[0].to.clone();
+        assert_eq!(scheduler(&setting), "P-EDF/CEm");
+        setting[place("priorities")] = 1;
+        assert_eq!(scheduler(&setting), "P-FP/CEm");
+        assert_eq!(space.workload(&setting).scheduler.to_string(), "P-FP/CEm");
+    }
 
     #[test]
     fn nothing_that_is_shown_is_better_than_the_best() {

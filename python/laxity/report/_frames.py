@@ -8,6 +8,7 @@ Applications in Advanced Automotive Systems" (2015), section 5.5.3.1.
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -114,7 +115,7 @@ class Frames:
         return self.completion_ns - self.release_ns
 
 
-def read_frames(path: Path, name: str, period_ns: int, duration_ns: int) -> Frames:
+def read_frames(path: str | os.PathLike[str], name: str, period_ns: int, duration_ns: int) -> Frames:
     """Reads a file of frames, ordered by completion, of a program that ran for so long.
 
     Of a file that ends in the middle of a line, as that of a killed program may, the whole lines count.
@@ -122,6 +123,7 @@ def read_frames(path: Path, name: str, period_ns: int, duration_ns: int) -> Fram
     Raises:
         ResultsError: if the file is missing or malformed, or has more frames than were due.
     """
+    path = Path(path)
     content = text(path)
     lines = content.splitlines() if content.endswith("\n") else content.splitlines()[:-1]
     rows = list(csv.reader(lines))

@@ -35,7 +35,7 @@ kernels, and each job takes a token for it by itself.
 The documentation of the Rust crate ``laxity-vx`` has the rules; every decision is made there.
 """
 
-from laxity.vx._errors import GraphFailedError, SpawnError, VerifyError, VxError
+from laxity.vx._errors import GraphFailedError, SpawnError, UseError, VerifyError, VxError
 from laxity.vx._gpu import Gpu
 from laxity.vx._graph import Graph, Job, Verified
 from laxity.vx._objects import (
@@ -67,6 +67,7 @@ __all__ = [
     "Policy",
     "Run",
     "SpawnError",
+    "UseError",
     "Verified",
     "VerifyError",
     "VxError",

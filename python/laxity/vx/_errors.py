@@ -41,3 +41,7 @@ class GraphFailedError(VxError):
         self.args = (text, node, frame, status)
         self.node = node
         self.frame = frame
+
+
+class UseError(LaxityError):
+    """A run is used in a forked child, which has none of its threads. Nothing happened."""

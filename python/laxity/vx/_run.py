@@ -19,7 +19,10 @@ from laxity.vx._objects import FrameTimes
 
 
 class Run:
-    """A graph that is executed. A context manager: at the end of `with` it is closed."""
+    """A graph that is executed. A context manager: at the end of `with` it is closed.
+
+    In a forked child its methods raise UseError, but for `close`, which does nothing there, as the end of `with`.
+    """
 
     def __init__(self, run: _VxRun) -> None:
         self._run = run

@@ -7,6 +7,7 @@ use laxity_model::{Nanos, parse_rate, parse_size};
 use pyo3::prelude::*;
 
 use super::errors::device_error;
+use crate::argument::{choice, fields};
 use crate::errors::value_error;
 use crate::gpu::PyArbitration;
 use crate::gpu::errors::bad_argument;
@@ -42,11 +43,12 @@ struct Options {
     bandwidth: Option<String>,
 }
 
-/// A priority, or a name.
-#[derive(FromPyObject)]
-enum Scheduled {
-    Priority(u8),
-    Name(String),
+choice! {
+    /// A priority, or a name.
+    enum Scheduled: "\"owners\", \"as_is\", or a priority from 1 to 99" {
+        Priority(u8),
+        Name(String),
+    }
 }
 
 impl Scheduled {
@@ -103,8 +105,8 @@ impl PyBuffer {
 #[pymethods]
 impl PyDevice {
     #[new]
-    fn new(py: Python<'_>, options: Options) -> PyResult<Self> {
-        let options = options.read(py)?;
+    fn new(py: Python<'_>, options: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let options = fields::<Options>(options)?.read(py)?;
         // A server may have to be started.
         let device = py.detach(|| Device::open(&options)).map_err(|error| device_error(py, &error))?;
         Ok(PyDevice { device })

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::client::PyClient;
-use super::errors::{bad_argument, gpu_error};
+use super::errors::{bad_argument, gpu_error, misuse};
 
 /// A section in which a thread holds the bandwidth lock: every regulated CPU may have at most `budget` of memory traffic.
 /// A context manager: the section ends with `with`. It also ends with its client, and when no reference to it is left.
@@ -46,8 +46,12 @@ impl PyBandwidthLock {
         })
     }
 
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
+    /// Raises UseError if the section has ended.
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        let (py, lock) = (slf.py(), slf.get());
+        // With its client every section has ended.
+        let is_over = lock.client.get().place().with(py, |_| lock.is_over.load(Ordering::SeqCst))?;
+        if is_over { Err(misuse(py, "the section has ended; begin another")) } else { Ok(slf) }
     }
 
     #[pyo3(signature = (*_raised))]

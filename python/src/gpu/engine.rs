@@ -4,6 +4,7 @@ use laxity_model::Engine;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::errors::misuse;
 use super::token::PyToken;
 
 /// An engine of a GPU, held from the call that answered with it. A context manager: it is unlocked at the end of `with`.
@@ -41,8 +42,11 @@ impl PyEngine {
         self.token.get().client().get().place().let_go(py, |own| own.release_engine(self.number))
     }
 
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
+    /// Raises UseError if it was let go of, by itself or with its token.
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        let (py, engine) = (slf.py(), slf.get());
+        let is_held = engine.token.get().client().get().place().with(py, |own| own.has_engine(engine.number))?;
+        if is_held { Ok(slf) } else { Err(misuse(py, "the engine was let go of; ask the token for it again")) }
     }
 
     #[pyo3(signature = (*_raised))]

@@ -53,6 +53,10 @@ impl Own {
         self.token.as_ref().is_some_and(|(held, _)| *held == number)
     }
 
+    pub fn has_engine(&self, number: u64) -> bool {
+        self.engines.iter().any(|(held, _)| *held == number)
+    }
+
     /// Lets go of the token of that number and of all engines, if it is still held.
     pub fn release_token(&mut self, number: u64) {
         if self.has_token(number) {

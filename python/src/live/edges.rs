@@ -4,19 +4,23 @@ use laxity_graph::Spec;
 use pyo3::prelude::*;
 
 use super::errors::unknown;
+use crate::argument::choice;
 
-/// An edge of a graph: its position, or the names of its producer and consumer.
-#[derive(FromPyObject)]
-pub enum EdgeOfGraph {
-    Position(usize),
-    Names(String, String),
+choice! {
+    /// An edge of a graph: its position, or the names of its producer and consumer.
+    pub enum EdgeOfGraph: "an edge: its position, or (producer, consumer)" {
+        Position(usize),
+        Names((String, String)),
+    }
 }
 
-/// An edge of a node: its position, or the name of the node at its other end.
-#[derive(Clone, FromPyObject)]
-pub enum EdgeOfNode {
-    Position(usize),
-    Name(String),
+choice! {
+    /// An edge of a node: its position, or the name of the node at its other end.
+    #[derive(Clone)]
+    pub enum EdgeOfNode: "an edge: its position, or the name of the node at its other end" {
+        Position(usize),
+        Name(String),
+    }
 }
 
 /// To a node, or from it.
@@ -47,7 +51,7 @@ pub fn of_graph(py: Python<'_>, spec: &Spec, edge: &EdgeOfGraph) -> PyResult<usi
     let mut all = 0..graph.edges.len();
     let is_it = |position: usize| match edge {
         EdgeOfGraph::Position(wanted) => position == *wanted,
-        EdgeOfGraph::Names(from, to) => {
+        EdgeOfGraph::Names((from, to)) => {
             let edge = &graph.edges[position];
             graph.nodes[edge.producer].name == *from && graph.nodes[edge.consumer].name == *to
         }
@@ -55,7 +59,7 @@ pub fn of_graph(py: Python<'_>, spec: &Spec, edge: &EdgeOfGraph) -> PyResult<usi
     let found: Vec<usize> = all.clone().filter(|&position| is_it(position)).collect();
     let what = || match edge {
         EdgeOfGraph::Position(position) => format!("edge {position}"),
-        EdgeOfGraph::Names(from, to) => format!("edge {from} -> {to}"),
+        EdgeOfGraph::Names((from, to)) => format!("edge {from} -> {to}"),
     };
     the_only(py, spec, &found, what, &mut all)
 }

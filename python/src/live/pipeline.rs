@@ -12,6 +12,7 @@ use pyo3::types::PyMemoryView;
 use super::channel;
 use super::errors::{spec_error, unknown};
 use super::spec::PySpec;
+use crate::argument::choice;
 use crate::errors::value_error;
 
 /// A graph described by what its nodes do with data objects: memory that nodes share, of which consecutive runs of the
@@ -32,18 +33,20 @@ pub struct PyPipeline {
     pipeline: Mutex<Pipeline>,
 }
 
-/// Names, or a single one.
-#[derive(FromPyObject)]
-enum Names {
-    One(String),
-    Several(Vec<String>),
+choice! {
+    /// Names, or a single one.
+    enum Names: "a name, or a list of names" {
+        One(String),
+        Several(Vec<String>),
+    }
 }
 
-/// How many jobs ago; one number, or several.
-#[derive(FromPyObject)]
-enum Ago {
-    One(u32),
-    Several(Vec<u32>),
+choice! {
+    /// How many jobs ago; one number, or several.
+    enum Ago: "a number of jobs from 0, or a list of such numbers" {
+        One(u32),
+        Several(Vec<u32>),
+    }
 }
 
 impl PyPipeline {

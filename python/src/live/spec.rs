@@ -11,6 +11,7 @@ use super::channel;
 use super::edges::{self, EdgeOfGraph};
 use super::errors::{spec_error, unknown};
 use super::latest;
+use crate::argument::{fields, unfit};
 use crate::workload::PyWorkload;
 
 /// What a live graph is made of: nodes, and edges with what they carry. Checked and immutable; compares by value.
@@ -30,18 +31,15 @@ pub struct PySpec {
     pub spec: Spec,
 }
 
-/// A node as Python describes it.
+/// A node as Python describes it, if not by its name alone.
 #[derive(FromPyObject)]
-enum NodeParts {
-    Name(String),
-    Described {
-        name: String,
-        period: Option<String>,
-        phase: Option<String>,
-        deadline: Option<String>,
-        priority: Option<u32>,
-        cluster: Option<usize>,
-    },
+struct NodeParts {
+    name: String,
+    period: Option<String>,
+    phase: Option<String>,
+    deadline: Option<String>,
+    priority: Option<u32>,
+    cluster: Option<usize>,
 }
 
 /// An edge as Python describes it; its numbers are read where it has a name.
@@ -317,26 +315,35 @@ impl PySpec {
     }
 }
 
+/// The fields of `part`, which is `words` if it has one called `field`.
+fn described<'a, 'py, T>(part: &'a Bound<'py, PyAny>, field: &str, words: &str) -> PyResult<T>
+where
+    T: FromPyObject<'a, 'py, Error = PyErr>,
+{
+    if part.hasattr(field)? { fields(part) } else { Err(unfit(part, words)) }
+}
+
 fn read_node(node: &Bound<'_, PyAny>) -> PyResult<model::Node> {
     let mut read = model::Node::new(String::new(), None);
-    match node.extract()? {
-        NodeParts::Name(name) => read.name = name,
-        NodeParts::Described { name, period, phase, deadline, priority, cluster } => {
-            let span = |field: &str, text: Option<String>| {
-                let span = text.as_deref().map(str::parse::<Nanos>).transpose();
-                span.map_err(|error| spec_error(node.py(), &format!("node {name}: {field} {error}")))
-            };
-            read.period = span("period", period)?;
-            read.phase = span("phase", phase)?.unwrap_or_default();
-            read.deadline = span("deadline", deadline)?;
-            (read.priority, read.cluster, read.name) = (priority, cluster, name);
-        }
+    if let Ok(name) = node.extract() {
+        read.name = name;
+        return Ok(read);
     }
+    let NodeParts { name, period, phase, deadline, priority, cluster } =
+        described(node, "cluster", "a node: its name, or a laxity.live.NodeSpec")?;
+    let span = |field: &str, text: Option<String>| {
+        let span = text.as_deref().map(str::parse::<Nanos>).transpose();
+        span.map_err(|error| spec_error(node.py(), &format!("node {name}: {field} {error}")))
+    };
+    read.period = span("period", period)?;
+    read.phase = span("phase", phase)?.unwrap_or_default();
+    read.deadline = span("deadline", deadline)?;
+    (read.priority, read.cluster, read.name) = (priority, cluster, name);
     Ok(read)
 }
 
 fn read_edge(edge: &Bound<'_, PyAny>, nodes: &[model::Node]) -> PyResult<(model::Edge, Channel)> {
-    let EdgeParts { producer, consumer, back_edge } = edge.extract()?;
+    let EdgeParts { producer, consumer, back_edge } = described(edge, "back_edge", "an edge: a laxity.live.EdgeSpec")?;
     let name = format!("{producer} -> {consumer}");
     let position = |end: &str| {
         let error = || format!("edge {name}: no node is called {end}; names match exactly");

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use super::job::{self, Used};
 use super::run::VxRun;
 use super::{spawn_error, verify_error};
+use crate::argument::fields;
 use crate::device::PyDevice;
 use crate::errors::value_error;
 
@@ -228,8 +229,8 @@ impl VxVerified {
         self.verified.dot()
     }
 
-    fn spawn(&self, py: Python<'_>, options: Options) -> PyResult<VxRun> {
-        let options = options.read()?;
+    fn spawn(&self, py: Python<'_>, options: &Bound<'_, PyAny>) -> PyResult<VxRun> {
+        let options = fields::<Options>(options)?.read()?;
         let run = py.detach(|| self.verified.spawn(&options));
         Ok(VxRun::new(run.map_err(|error| spawn_error(py, &error))?))
     }

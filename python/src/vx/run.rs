@@ -14,6 +14,8 @@ use crate::live::waiting;
 #[pyclass(frozen, module = "laxity._native", name = "_VxRun")]
 pub struct VxRun {
     state: Mutex<State>,
+    /// The process that runs it.
+    pid: u32,
 }
 
 enum State {
@@ -32,7 +34,21 @@ type Times = (u64, u64, u64, u64, Vec<(u64, u64, u64)>);
 
 impl VxRun {
     pub fn new(run: Run) -> Self {
-        VxRun { state: Mutex::new(State::Open(run)) }
+        VxRun { state: Mutex::new(State::Open(run)), pid: std::process::id() }
+    }
+
+    /// Whether this process runs it, and is not a child of the one that does: the child has no threads of it.
+    fn is_ours(&self) -> bool {
+        std::process::id() == self.pid
+    }
+
+    /// Raises UseError in a forked child.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        if self.is_ours() {
+            return Ok(());
+        }
+        let text = "this process was forked from the one that runs the vision graph; use it there";
+        Err(exception_of(py, "laxity.vx", "UseError", (text,)))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -67,6 +83,7 @@ impl VxRun {
 impl VxRun {
     /// Waits until the graph has ended. Answers whether it has; raises GraphFailedError if a node has failed.
     fn wait(&self, py: Python<'_>, timeout: Option<&str>) -> PyResult<bool> {
+        self.check(py)?;
         let deadline = waiting::deadline(timeout)?;
         let has_ended = match self.handle() {
             None => true,
@@ -86,6 +103,7 @@ impl VxRun {
 
     /// Waits until so many frames are completed, or the graph has ended. Answers with how many are.
     fn wait_for_frames(&self, py: Python<'_>, frames: u64, timeout: Option<&str>) -> PyResult<u64> {
+        self.check(py)?;
         let deadline = waiting::deadline(timeout)?;
         let Some(run) = self.handle() else { return Ok(self.frame_times().completed) };
         waiting::wait_until(py, deadline, |until| {
@@ -95,32 +113,42 @@ impl VxRun {
         Ok(run.counts().1)
     }
 
-    fn stop(&self) {
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        self.check(py)?;
         self.handle().iter().for_each(RunHandle::stop);
+        Ok(())
     }
 
-    fn terminate(&self) {
+    fn terminate(&self, py: Python<'_>) -> PyResult<()> {
+        self.check(py)?;
         self.handle().iter().for_each(RunHandle::terminate);
+        Ok(())
     }
 
     #[getter]
-    fn has_ended(&self) -> bool {
-        self.handle().is_none_or(|run| run.has_ended())
+    fn has_ended(&self, py: Python<'_>) -> PyResult<bool> {
+        self.check(py)?;
+        Ok(self.handle().is_none_or(|run| run.has_ended()))
     }
 
-    fn times(&self) -> Times {
+    fn times(&self, py: Python<'_>) -> PyResult<Times> {
+        self.check(py)?;
         let times = self.frame_times();
         let frames = times.frames.iter().map(|frame| (frame.index, frame.release.0, frame.completion.0)).collect();
-        (times.period.0, times.first_release.0, times.begun, times.completed, frames)
+        Ok((times.period.0, times.first_release.0, times.begun, times.completed, frames))
     }
 
-    fn graph(&self) -> PyResult<PyGraph> {
+    fn graph(&self, py: Python<'_>) -> PyResult<PyGraph> {
+        self.check(py)?;
         let closed = || PyRuntimeError::new_err("the run is closed, and its graph is gone; ask before");
         Ok(PyGraph::new(self.handle().ok_or_else(closed)?.graph().clone()))
     }
 
-    /// Terminates it, if it has not ended, and waits for its threads.
+    /// Terminates it, if it has not ended, and waits for its threads. Nothing in a forked child.
     fn close(&self, py: Python<'_>) {
+        if !self.is_ours() {
+            return;
+        }
         let Some(handle) = self.handle() else { return };
         handle.terminate();
         // Kernels need the GIL to end.
@@ -134,7 +162,16 @@ impl VxRun {
 
 impl Drop for VxRun {
     fn drop(&mut self) {
-        Python::attach(|py| self.close(py));
+        if self.is_ours() {
+            Python::attach(|py| self.close(py));
+            return;
+        }
+        // To drop a run is to wait for threads that are its parent's. The memory goes with the child.
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let State::Open(run) = state {
+            let end = End { times: run.times(), failure: None };
+            std::mem::forget(std::mem::replace(state, State::Closed(end)));
+        }
     }
 }
 

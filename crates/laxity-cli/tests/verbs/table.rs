@@ -19,7 +19,9 @@ the reason, in the words of the tool.
 
 - **check**: whether `laxity check` proves bounds for the small workload.
 - **simulate**, **trace check**: `laxity simulate`, and whether `laxity trace FILE check` finds its schedule right.
-- **run**, **trace check**: the same of a live run, by the scheduler that `laxity run` chooses.
+- **run**, **trace check**: the same of a live run, by the scheduler that `laxity run` chooses. Quanta, and interrupts on a CPU of
+  their own, are live where the scheduler in the kernel is loaded with them; without it `run` schedules by events on all CPUs (CEm),
+  and a warning says so.
 - **report**, **tune**: whether `laxity report` and `laxity tune` take it, with all their parts.
 - **measure**: `laxity measure --nodes`, for tasks that name the user's code.
 

@@ -2,7 +2,7 @@
 
 use laxity_model::Instant;
 
-use super::{Node, deadline_of};
+use super::{Job, Node, deadline_of};
 use crate::releases::Releases;
 use crate::step;
 use crate::wait_error::WaitError;
@@ -52,5 +52,13 @@ impl Node {
             hooks.wakes(waiter, release, deadline_of(shared, waiter, release));
         });
         hooks.have_woken();
+    }
+}
+
+impl Job<'_> {
+    /// The memory of its graph stays where it is, for as long as this process lasts: something that Rust does not know of may
+    /// still look at it.
+    pub fn keep_memory(&self) {
+        std::mem::forget(std::sync::Arc::clone(&self.node.membership.shared));
     }
 }

@@ -41,6 +41,12 @@ pub trait Code {
         self.call(view)
     }
 
+    /// Whether something of it may still use the memory of messages of its calls, which were to be over. The memory then stays
+    /// where it is, for as long as the process lasts.
+    fn keeps_messages(&self) -> bool {
+        false
+    }
+
     /// There are no more calls.
     fn end(self: Box<Self>) {}
 }

@@ -100,6 +100,10 @@ impl Code for Called {
         self.0.call(view)
     }
 
+    fn keeps_messages(&self) -> bool {
+        self.0.keeps_messages()
+    }
+
     fn end(self: Box<Self>) {
         self.0.end();
     }

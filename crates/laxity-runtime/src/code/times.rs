@@ -64,6 +64,10 @@ impl Code for Timed {
         self.time(view, |code, view| code.call_charged(view, account))
     }
 
+    fn keeps_messages(&self) -> bool {
+        self.code.keeps_messages()
+    }
+
     fn end(self: Box<Self>) {
         self.code.end();
     }

@@ -34,6 +34,9 @@ pub(super) trait Exchange {
 
     /// Sets the length of the value that goes out over the latest-value edge at `edge`.
     fn truncate_latest(&self, edge: usize, length: usize);
+
+    /// The memory of all messages stays where it is, for as long as the process lasts.
+    fn keep_memory(&self);
 }
 
 /// Uses the messages and the latest values of a job.
@@ -49,6 +52,10 @@ impl Exchange for RefCell<&mut laxity_graph::Job<'_>> {
     fn truncate_latest(&self, edge: usize, length: usize) {
         // The frame says no more than fits.
         let _ = self.borrow_mut().truncate_latest(edge, length);
+    }
+
+    fn keep_memory(&self) {
+        self.borrow_mut().keep_memory();
     }
 }
 
@@ -123,6 +130,9 @@ impl Calls {
             let written = outputs.into_messages().chain(latest_outputs).map(|(_, message)| message);
             outcome = frame.with(head, read, written, lengths, &mut call);
         });
+        if code.keeps_messages() {
+            job.keep_memory();
+        }
         lengths.clear();
         lengths.extend(frame.lengths());
         let messages: usize = edges.outputs.iter().map(|(_, it)| it.count as usize).sum();

@@ -60,6 +60,8 @@ pub struct LivePlan {
     header: TraceHeader,
     linux: LinuxScheduler,
     notes: Vec<String>,
+    /// Of these the one on the scheduler that runs in place of the one that was asked for.
+    replaced: Option<String>,
     pub(crate) duration: Nanos,
     pub(crate) placement: Placement,
     pub(crate) tasks: Vec<TaskPlan>,
@@ -199,7 +201,8 @@ impl LivePlan {
             first_task: 0,
         };
         let mut plan = LivePlan::assemble(workload, compiled, settled, options.seed, options.duration)?;
-        plan.notes.splice(0..0, note);
+        plan.replaced = notes::other_realization(&options.scheduler, &plan.header.scheduler, linux);
+        plan.notes.splice(0..0, note.into_iter().chain(plan.replaced.clone()));
         Ok(plan)
     }
 
@@ -289,6 +292,7 @@ impl LivePlan {
         Ok(LivePlan {
             linux,
             notes,
+            replaced: None,
             best_effort,
             protection,
             duration,
@@ -331,6 +335,11 @@ impl LivePlan {
         let regulated = self.protection.as_ref().map_or(0, |protection| protection.cpus.len());
         let of_devices = if self.devices.is_empty() { 0 } else { self.first_device + self.devices.len() };
         self.best_effort.logs(of_devices.max(self.tasks.len() + self.gpus.len())) + regulated
+    }
+
+    /// That the realization of the scheduler is another one than was asked for, if it is; [`LivePlan::notes`] say so, too.
+    pub fn replaced(&self) -> Option<&str> {
+        self.replaced.as_deref()
     }
 
     /// Notes to the user: what is weaker than the workload asks for.

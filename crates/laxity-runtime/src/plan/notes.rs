@@ -1,10 +1,27 @@
 //! What is weaker live than a workload asks for.
 
-use laxity_model::{ResourceProtocol, Step, Task, Workload};
+use laxity_model::{ResourceProtocol, Scheduler, Step, Task, Workload};
 use laxity_scx::SECTION_MAX;
 
 use crate::linux::LinuxScheduler;
 use crate::refusal;
+
+/// That the realization of `asked` is not what runs, which is `ran` upon `linux`: only the scheduler in the kernel has quanta,
+/// a CPU for interrupts and staggering.
+pub(super) fn other_realization(asked: &Scheduler, ran: &Scheduler, linux: LinuxScheduler) -> Option<String> {
+    // A queue with a lock of its own for each CPU links the same jobs.
+    let of = |scheduler: &Scheduler| (scheduler.invocation, scheduler.interrupts, scheduler.quanta);
+    let is_other = linux != LinuxScheduler::Kernel && asked.to_string() != ran.to_string();
+    is_other.then(|| {
+        let remedy = match of(asked) == of(ran) {
+            true => format!("take {ran}, which links the same jobs"),
+            false => format!(
+                "load the scheduler in the kernel with it (`laxity sched start --policy {asked}`), or take {ran}"
+            ),
+        };
+        format!("it is run as {ran}, not as {asked}, which {linux} does not have; {remedy}")
+    })
+}
 
 /// Notes on features of `workload`, whose nodes of graphs are among `tasks`, that `linux` does not have, or has in its own
 /// way.

@@ -1,8 +1,11 @@
 """What jobs of Laxity are for the functions that run them. Run inside the `laxity` command, or a program of Python."""
 
+import contextlib
 import importlib
+import operator
 import sys
 import traceback
+from pickle import PickleBuffer
 
 WARM_UP = 2**64 - 1
 KINDS = ("cpu", "nonpreemptive", "suspend")
@@ -22,10 +25,17 @@ class Edge:
         return len(self.messages)
 
     def __getitem__(self, number):
-        return self.messages[number]
+        try:
+            return self.messages[number]
+        except IndexError:
+            there = f"{len(self.messages)} of {self.peer!r}"
+            if not self.messages:
+                there += ": a call before time 0 (`job.is_warm_up`) has none, nor a latest value that is not there yet"
+            raise IndexError(f"message {number} is not among the {there}") from None
 
     def resize(self, length, number=0):
         """Message `number`, which goes out, has `length` bytes."""
+        length = operator.index(length)
         if not 0 <= length <= len(self.messages[number]):
             raise ValueError(f"{length} bytes do not fit into a message of {len(self.messages[number])}")
         self.lengths[number] = length
@@ -88,30 +98,50 @@ def prepare(name, task, inputs, outputs):
         if isinstance(function, type):
             function = function() if task else function
         if not callable(function):
-            return f"{name} is no function, but {function!r}"
+            return _plain(f"{name} is no function, but {function!r}")
     except BaseException as error:
-        return f"{name}: {_words(error)}"
+        return _plain(f"{name}: {_words(error)}")
     return _State(function, task, inputs, outputs)
 
 
 def call(state, numbers, inputs, outputs):
-    """Calls the function. Answers the lengths of what goes out, or a text if it failed."""
-    views = [view for edge in (*inputs, *outputs) for view in edge]
-    inputs = [Edge(peer, messages) for peer, messages in zip(state.inputs, inputs)]
-    outputs = [Edge(peer, messages) for peer, messages in zip(state.outputs, outputs)]
+    """Calls the function. Answers a list: a text if it failed, or else None; whether something still shows a message; and
+    the length of each message that goes out."""
+    bases = [base for edge in (*inputs, *outputs) for base in edge]
+    inputs = [Edge(peer, [_lent(base) for base in messages]) for peer, messages in zip(state.inputs, inputs)]
+    outputs = [Edge(peer, [_lent(base) for base in messages]) for peer, messages in zip(state.outputs, outputs)]
+    views = [view for edge in (*inputs, *outputs) for view in edge.messages]
+    failed = None
     try:
         state.function(Job(state.task, numbers, inputs, outputs))
     except BaseException as error:
-        traceback.print_exc()
-        return _words(error)
+        _print_exception()
+        failed = _words(error)
     lengths = [length for edge in outputs for length in edge.lengths]
-    del inputs, outputs
+    # Views first: each has its base as long as anything shows its memory, be it the view itself or what was made of it.
+    is_kept = not all([*map(_is_released, views), *map(_is_released, bases)])
+    if is_kept and failed is None:
+        failed = "it keeps a message beyond its job (an array or a slice over it is still there); copy what is kept"
+    return [failed, int(is_kept), *lengths]
+
+
+def _lent(base):
+    """A view of the message that `base` is a view of, whose memory is counted as used by `base` until nothing shows it.
+
+    A memoryview of a memoryview would share the memory of the first, which could be released all the same."""
+    buffer = PickleBuffer(base)
+    view = memoryview(buffer)
+    buffer.release()
+    return view
+
+
+def _is_released(view):
+    """Whether `view` could be released, as nothing that was made of it is left."""
     try:
-        for view in views:
-            view.release()
+        view.release()
     except BufferError:
-        return "it keeps a message beyond its job (an array over it is still there); copy what is kept"
-    return lengths
+        return False
+    return True
 
 
 def end(state):
@@ -121,12 +151,28 @@ def end(state):
         try:
             close()
         except BaseException:
-            traceback.print_exc()
+            _print_exception()
+
+
+def _print_exception():
+    # There may be no standard error.
+    with contextlib.suppress(Exception):
+        traceback.print_exc()
 
 
 def _words(error):
-    where = traceback.extract_tb(error.__traceback__)
+    # The user's line.
+    ours = (__name__, "<frozen importlib")
+    where = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(ours)]
     place = f" ({where[-1].filename}:{where[-1].lineno})" if where else ""
-    text = str(error)
+    try:
+        text = str(error)
+    except Exception:
+        text = "(its text cannot be made)"
     text = text if len(text) <= 300 else f"{text[:300]}... ({len(text)} characters)"
-    return f"{type(error).__name__}: {text}{place}"
+    return _plain(f"{type(error).__name__}: {text}{place}")
+
+
+def _plain(text):
+    """`text` without what UTF-8 has no bytes for: names of files may have that."""
+    return text.encode(errors="backslashreplace").decode()

@@ -9,6 +9,7 @@
 //! The interface is that of `laxity/code.h`. The header asserts the same layout of its structs as is asserted here.
 
 mod library;
+mod parking;
 mod python;
 
 use std::ffi::{CString, c_char, c_void};

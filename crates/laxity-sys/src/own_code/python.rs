@@ -10,6 +10,7 @@ use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::library::loader_error;
+use super::parking::parked_if_unwound;
 use super::{RawEdge, View};
 
 /// An object of Python's, or null.
@@ -30,7 +31,7 @@ macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
         /// The functions of the library that are called.
         #[allow(non_snake_case, reason = "names of C")]
-        struct Functions { $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)* }
+        struct Functions { $($name: unsafe extern "C-unwind" fn($($argument),*) $(-> $result)?,)* }
 
         impl Functions {
             /// Those of the library `handle`; or the name of one that is missing.
@@ -44,7 +45,7 @@ macro_rules! functions {
                             return Err(stringify!($name));
                         }
                         // SAFETY: Python's documentation of the stable interface gives this signature.
-                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(address) }
+                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C-unwind" fn($($argument),*) $(-> $result)?>(address) }
                     },)*
                 })
             }
@@ -76,6 +77,7 @@ functions! {
     PyList_GetItem: fn(Object, isize) -> Object;
     PyLong_FromUnsignedLongLong: fn(c_ulonglong) -> Object;
     PyLong_AsLong: fn(Object) -> c_long;
+    PyErr_Occurred: fn() -> Object;
     PyUnicode_FromStringAndSize: fn(*const c_char, isize) -> Object;
     PyUnicode_AsUTF8AndSize: fn(Object, *mut isize) -> *const c_char;
     PyMemoryView_FromMemory: fn(*mut c_char, isize, c_int) -> Object;
@@ -106,6 +108,8 @@ pub struct PythonCode {
     ensured: c_int,
     /// What the helper made of the function.
     state: Object,
+    /// Whether something showed a message when the last call was over.
+    keeps_messages: bool,
 }
 
 static PYTHON: OnceLock<Python> = OnceLock::new();
@@ -248,15 +252,15 @@ impl Python {
     ) -> Result<PythonCode, String> {
         // SAFETY: the lock is held from the first of these calls to the last, which leaves the state of the thread for the
         // next.
-        unsafe {
+        parked_if_unwound(|| unsafe {
             let ensured = (self.functions.PyGILState_Ensure)();
             let texts = |names: &[String]| self.list(&names.iter().map(|name| self.text(name)).collect::<Vec<_>>());
             let arguments = [self.text(function), self.text(task), texts(inputs), texts(outputs)];
             let state = self.call_with(self.prepare, &arguments);
             let failed = self.failure_of(state);
             let thread = (self.functions.PyEval_SaveThread)();
-            failed.map_or(Ok(PythonCode { python: self, thread, ensured, state }), Err)
-        }
+            failed.map_or(Ok(PythonCode { python: self, thread, ensured, state, keeps_messages: false }), Err)
+        })
     }
 
     /// # Safety
@@ -364,8 +368,8 @@ impl PythonCode {
         let python = self.python;
         let raw = &mut view.raw;
         // SAFETY: the state is that of this thread, and the lock is held until it is saved again. The edges and messages are
-        // there while the view is; the helper releases the views of them before it returns.
-        unsafe {
+        // there while the view is; the helper releases the views of them before it returns, or says that it could not.
+        parked_if_unwound(|| unsafe {
             (python.functions.PyEval_RestoreThread)(self.thread);
             let number = |value: u64| (python.functions.PyLong_FromUnsignedLongLong)(value);
             let numbers = [raw.job, raw.release_ns, raw.deadline_ns, raw.step.into(), raw.kind.into()].map(number);
@@ -373,46 +377,89 @@ impl PythonCode {
             let outputs = python.messages(raw.outputs, raw.output_count, WRITE);
             (python.functions.Py_IncRef)(self.state);
             let answer = python.call_with(python.call, &[self.state, python.list(&numbers), inputs, outputs]);
-            let failed = python.failure_of(answer);
-            if failed.is_none() {
-                python.take_lengths(answer, raw);
-            }
+            let (is_kept, outcome) = python.take_answer(answer, raw);
             python.drop_answer(answer);
             self.thread = (python.functions.PyEval_SaveThread)();
-            failed.map_or(Ok(()), Err)
-        }
+            self.keeps_messages |= is_kept;
+            outcome
+        })
+    }
+
+    /// Whether something still showed a message when a call was over. The memory of messages must then stay where it is,
+    /// for as long as the program lasts.
+    pub fn keeps_messages(&self) -> bool {
+        self.keeps_messages
     }
 
     /// There are no more calls.
     pub fn end(self) {
         let python = self.python;
         // SAFETY: as in `call`; the last call of this thread.
-        unsafe {
+        parked_if_unwound(|| unsafe {
             (python.functions.PyEval_RestoreThread)(self.thread);
             let answer = python.call_with(python.end, &[self.state]);
             python.drop_answer(answer);
             (python.functions.PyGILState_Release)(self.ensured);
-        }
+        });
     }
 }
 
 impl Python {
-    /// Sets the lengths of the messages that go out to those of the list `answer`.
+    /// Sets the lengths of the messages that go out to those of `answer`, which the helper gave of a call: a list of why it
+    /// failed, whether messages are kept, and these lengths. Answers whether messages are kept, and why it failed.
     ///
     /// # Safety
     /// The thread holds the interpreter's lock, and the messages are there.
-    unsafe fn take_lengths(&self, answer: Object, raw: &mut super::RawCall) {
-        let mut place = 0;
+    unsafe fn take_answer(&self, answer: Object, raw: &mut super::RawCall) -> (bool, Result<(), String>) {
+        if answer.is_null() {
+            // Not known, and so for sure.
+            return (true, Err("Python failed, as standard error says".to_owned()));
+        }
+        // SAFETY: as the caller says; the items are borrowed from the list, which stays.
+        let (failed, is_kept) = unsafe {
+            (self.failure_of((self.functions.PyList_GetItem)(answer, 0)), self.number_at(answer, 1) != Some(0))
+        };
+        if let Some(failed) = failed {
+            return (is_kept, Err(failed));
+        }
+        let mut place = 2;
         for edge in 0..raw.output_count as usize {
             // SAFETY: as the caller says; the call has so many edges, each of them so many messages.
             unsafe {
                 let edge = &*raw.outputs.add(edge);
                 for number in 0..edge.count as usize {
-                    let length = (self.functions.PyLong_AsLong)((self.functions.PyList_GetItem)(answer, place));
-                    (*edge.messages.add(number)).length = usize::try_from(length).unwrap_or(0);
+                    let message = &mut *edge.messages.add(number);
+                    match self.number_at(answer, place).and_then(|length| usize::try_from(length).ok()) {
+                        Some(length) if length <= message.capacity => message.length = length,
+                        _ => {
+                            return (
+                                is_kept,
+                                Err("it changed the lengths of its messages otherwise than by `resize`".to_owned()),
+                            );
+                        }
+                    }
                     place += 1;
                 }
             }
+        }
+        (is_kept, Ok(()))
+    }
+
+    /// The number at `place` of `list`, if there is one. No exception is left.
+    ///
+    /// # Safety
+    /// The thread holds the interpreter's lock.
+    unsafe fn number_at(&self, list: Object, place: isize) -> Option<c_long> {
+        let f = &self.functions;
+        // SAFETY: as the caller says; the item is borrowed.
+        unsafe {
+            let item = (f.PyList_GetItem)(list, place);
+            let number = if item.is_null() { -1 } else { (f.PyLong_AsLong)(item) };
+            if (f.PyErr_Occurred)().is_null() {
+                return Some(number);
+            }
+            (f.PyErr_Clear)();
+            None
         }
     }
 }

@@ -155,10 +155,10 @@ fn say(file: &str, workload: &Workload, plan: &LivePlan) {
     }
     match plan.linux() {
         LinuxScheduler::Laxity => {
-            output::note(format_args!("Laxity schedules the tasks by {}, upon SCHED_FIFO", workload.scheduler))
+            output::note(format_args!("Laxity schedules the tasks by {}, upon SCHED_FIFO", plan.header().scheduler))
         }
         LinuxScheduler::Kernel => {
-            output::note(format_args!("Laxity schedules the tasks by {}, in the kernel", workload.scheduler))
+            output::note(format_args!("Laxity schedules the tasks by {}, in the kernel", plan.header().scheduler))
         }
         class => output::note(format_args!("Linux schedules the tasks by {class}")),
     }
