@@ -49,6 +49,9 @@ pub enum Test {
     UniprocessorFixedPriorityInterrupts,
     /// All that is pending is complete when the longest busy period of all CPUs together ends.
     BusyPeriod,
+    /// Response-time analysis for fixed priorities on one CPU over all jobs of a busy period, with release jitter, waits for locks
+    /// and last parts that nothing preempts: [`level_busy_period`](crate::fixed_priority::level_busy_period).
+    LevelBusyPeriod,
 }
 
 /// A test and what it found.
@@ -205,7 +208,7 @@ pub struct TestSet(u32);
 
 impl Test {
     /// Every test, in a fixed order.
-    pub const ALL: [Test; 21] = [
+    pub const ALL: [Test; 22] = [
         Test::Trivial,
         Test::Gfb,
         Test::Bak,
@@ -227,6 +230,7 @@ impl Test {
         Test::UniprocessorEdfInterrupts,
         Test::UniprocessorFixedPriorityInterrupts,
         Test::BusyPeriod,
+        Test::LevelBusyPeriod,
     ];
 
     /// The name in files and tables.
@@ -253,6 +257,7 @@ impl Test {
             Test::UniprocessorEdfInterrupts => "uniprocessor_edf_interrupts",
             Test::UniprocessorFixedPriorityInterrupts => "uniprocessor_fixed_priority_interrupts",
             Test::BusyPeriod => "busy_period",
+            Test::LevelBusyPeriod => "level_busy_period",
         }
     }
 }

@@ -34,6 +34,7 @@ mod halves;
 mod hard;
 mod interrupts;
 mod json;
+mod levels;
 mod lock_groups;
 mod memory;
 mod occupancy;

@@ -67,6 +67,8 @@ pub(super) struct Request {
     pub depth: usize,
     /// The locks that it asks for while it holds this one.
     pub within: Vec<Lock>,
+    /// Of an outermost one: whether the job asks for it at the very instant at which it unlocked the one before.
+    pub follows_at_once: bool,
 }
 
 /// A body as the analysis sees it.
@@ -77,12 +79,17 @@ pub(super) struct Uses {
     pub requests: Vec<Request>,
     /// Whether a job keeps its token beyond the critical section in which it asked for it.
     pub outlasts_a_section: bool,
+    /// The non-preemptive section with which a job ends.
+    pub ending: u64,
+    /// Whether the job holds nothing, and nothing takes time after its last section so far.
+    has_just_unlocked: bool,
 }
 
 impl Uses {
     /// Of a body on a platform with `gpus`.
     pub fn of(body: &[Step], gpus: &[Gpu], gpu_use: GpuUse) -> Uses {
         let mut uses = Uses { outlasts_a_section: gpu_use.outlasts_a_section(body), ..Uses::default() };
+        uses.ending = if let Some(Step::NonPreemptive(time)) = body.last() { time.wcet.0 } else { 0 };
         let whole = gpu_use.with_section(body);
         uses.demand = uses.steps(&whole, gpus, gpu_use, &mut Vec::new());
         uses
@@ -93,7 +100,12 @@ impl Uses {
         let scaled =
             |demand: &Demand| Demand { wcet: scale(demand.wcet), section: scale(demand.section), ..demand.clone() };
         let request = |request: &Request| Request { demand: scaled(&request.demand), ..request.clone() };
-        Uses { demand: scaled(&self.demand), requests: self.requests.iter().map(request).collect(), ..*self }
+        Uses {
+            demand: scaled(&self.demand),
+            requests: self.requests.iter().map(request).collect(),
+            ending: scale(self.ending),
+            ..*self
+        }
     }
 
     /// The requests of jobs that hold nothing else.
@@ -105,6 +117,12 @@ impl Uses {
     fn steps(&mut self, steps: &[Step], gpus: &[Gpu], gpu_use: GpuUse, held: &mut Vec<usize>) -> Demand {
         let mut demand = Demand::default();
         for step in steps {
+            let takes_time = match step {
+                Step::Cpu(time) | Step::NonPreemptive(time) => time.wcet.0 > 0,
+                Step::Suspend(_) | Step::Gpu(_) => true,
+                Step::Critical { .. } | Step::GpuSection { .. } => false,
+            };
+            self.has_just_unlocked &= !takes_time;
             demand.add(match step {
                 Step::Cpu(time) => Demand { wcet: time.wcet.0, ..Demand::default() },
                 Step::NonPreemptive(time) => Demand { wcet: time.wcet.0, section: time.wcet.0, ..Demand::default() },
@@ -129,13 +147,16 @@ impl Uses {
             self.requests[outer].within.push(lock);
         }
         let at = self.requests.len();
-        self.requests.push(Request { lock, demand: Demand::default(), depth: held.len(), within: Vec::new() });
+        let depth = held.len();
+        let follows_at_once = depth == 0 && self.has_just_unlocked;
+        self.requests.push(Request { lock, demand: Demand::default(), depth, within: Vec::new(), follows_at_once });
         held.push(at);
         let mut demand = self.steps(body, gpus, gpu_use, held);
         if lock == Lock::Gpu {
             demand.add(gpu_use.migration());
         }
         held.pop();
+        self.has_just_unlocked |= held.is_empty();
         self.requests[at].demand = demand.clone();
         // It may have to wait for the lock.
         let (suspensions, requests) = (demand.suspensions.saturating_add(1), demand.requests.saturating_add(1));

@@ -74,6 +74,7 @@ pub fn run_test(set: &TaskSet, test: Test, limits: &Limits) -> Verdict {
         Test::UniprocessorFixedPriority => fixed_priority::uniprocessor(set, &vec![0; set.tasks().len()], limits),
         Test::UniprocessorEdfInterrupts => uniprocessor_edf_interrupts(set, &[], limits),
         Test::BusyPeriod => crate::busy_period::busy_period(set, limits),
+        Test::LevelBusyPeriod => fixed_priority::level_busy_period(set, limits),
         Test::UniprocessorFixedPriorityInterrupts => fixed_priority::uniprocessor_interrupts(set, &[], &[], limits),
     }
 }
