@@ -8,6 +8,7 @@ use laxity_trace::{Record, TraceHeader};
 pub mod features;
 pub mod graphs;
 pub mod judge;
+pub mod one_cpu;
 mod queues;
 pub mod servers;
 pub mod systems;

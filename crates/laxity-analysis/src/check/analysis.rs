@@ -247,8 +247,8 @@ pub(super) fn find(context: &Context<'_>, limits: &Limits) -> Found {
     Found { hard, soft: finding, inflation, bounds, busy: None }
 }
 
-/// Whether what bounds tardiness bounds it by 0, of jobs whose deadlines no test proved: bounds hold whatever they are for. What is
-/// published for soft deadlines counts less than what is published for hard ones, so that it does not tell.
+/// Whether what bounds tardiness bounds it by 0, of jobs whose deadlines no test proved: bounds hold whatever they are for. The published
+/// accounting of soft deadlines counts less than that of hard ones, so that it does not tell.
 fn in_time(context: &Context<'_>, hard: &Finding, bounds: Option<&(Vec<Option<u64>>, BoundSource)>) -> bool {
     let is_met = |(task, time): (&AnalysedTask, &Option<u64>)| time.is_some_and(|time| time <= task.raw().2);
     hard.status == Status::NotProven

@@ -8,10 +8,10 @@
 //! A job below asks for nothing outside of that, so that it has only what it asked for before the busy period began:
 //!
 //! - **one outermost section of each task below**, whatever the protocol, whose locks jobs of i or above ask for;
-//! - **of ceilings one section in all**, as another that is raised so far would first have to run (Baker 1991; Sha, Rajkumar &
+//! - **of ceilings that are not nested one section in all**, as another that is raised so far would first have to run (Baker 1991; Sha, Rajkumar &
 //!   Lehoczky 1990). Without overheads the same holds of a ceiling and a non-preemptive section;
 //! - **sections that follow one another at once count as one**: a job that unlocks one resource and asks for another at that
-//!   very instant has the other before anything else can run.
+//!   very instant has the other before anything else can run. So does one that asks at the end of a non-preemptive section.
 //!
 //! That jobs of level i or above wait for one another adds nothing, for the CPU executes one of them.
 
@@ -43,8 +43,12 @@ pub(super) fn are_argued(context: &Context<'_>) -> bool {
     let is_alone = context.cpus() == 1 && context.cluster.parts.len() == 1 && sharing.devices.is_empty();
     let is_fixed = !matches!(machine.rule, PriorityRule::Edf | PriorityRule::Fair) && !machine.is_quantum_driven;
     let is_safe = machine.accounting == Accounting::Safe && !context.has_servers() && !context.keeps_waits_apart();
-    let is_resource =
-        |request: &Request| matches!(request.lock, Lock::Resource(_)) && !sharing.has_replicas(request.lock);
+    // That a ceiling keeps all others out is not argued while it takes time to give it a CPU.
+    let is_free = is_free(context);
+    let is_resource = |request: &Request| {
+        let is_argued = is_free || !sharing.has_ceiling(request.lock);
+        matches!(request.lock, Lock::Resource(_)) && !sharing.has_replicas(request.lock) && is_argued
+    };
     is_alone
         && is_fixed
         && is_safe
@@ -161,25 +165,30 @@ impl Below<'_> {
 
     /// The longest of a task, of several that follow one another at once if so.
     fn sections_of(&self, place: usize, index: usize) -> (u64, u64) {
-        let (mut longest, mut row, mut is_raised) = ((0u64, 0u64), 0u64, true);
+        let (mut longest, mut row, mut before, mut is_raised) = ((0u64, 0u64), 0u64, 0u64, true);
         for request in self.context.analysed[index].uses.outermost() {
             if !request.follows_at_once {
-                (row, is_raised) = (0, true);
+                (row, before, is_raised) = (0, request.after_section, true);
             }
             let group = self.groups.of_request(request);
             if !group.users.iter().any(|&user| self.places[user] <= place) {
                 continue;
             }
-            is_raised &= self.has_ceilings_only(group);
+            is_raised &= self.is_ceiling(group);
             row = row.saturating_add(self.hold(request));
-            let longest = if is_raised { &mut longest.1 } else { &mut longest.0 };
-            *longest = row.max(*longest);
+            match is_raised {
+                true => longest.1 = longest.1.max(row.saturating_add(before)),
+                // A non-preemptive section counts beside these anyway.
+                false => longest.0 = longest.0.max(row),
+            }
         }
         longest
     }
 
-    fn has_ceilings_only(&self, group: &LockGroup) -> bool {
-        group.locks.iter().all(|&lock| self.context.machine.sharing.has_ceiling(lock))
+    /// Whether it is one lock, with a ceiling. Within another a job may have to wait for it: a job whose priority is the ceiling runs
+    /// beside the holder.
+    fn is_ceiling(&self, group: &LockGroup) -> bool {
+        matches!(group.locks[..], [lock] if self.context.machine.sharing.has_ceiling(lock))
     }
 
     /// How long a section takes if others keep out; it may have to wait for inner locks.

@@ -69,6 +69,8 @@ pub(super) struct Request {
     pub within: Vec<Lock>,
     /// Of an outermost one: whether the job asks for it at the very instant at which it unlocked the one before.
     pub follows_at_once: bool,
+    /// Of an outermost one: the non-preemptive section at whose end the job asks for it, if so.
+    pub after_section: u64,
 }
 
 /// A body as the analysis sees it.
@@ -83,6 +85,8 @@ pub(super) struct Uses {
     pub ending: u64,
     /// Whether the job holds nothing, and nothing takes time after its last section so far.
     has_just_unlocked: bool,
+    /// The non-preemptive section after which nothing takes time so far, if the job holds nothing.
+    just_ended: u64,
 }
 
 impl Uses {
@@ -99,7 +103,10 @@ impl Uses {
     pub fn scaled(&self, scale: impl Fn(u64) -> u64) -> Uses {
         let scaled =
             |demand: &Demand| Demand { wcet: scale(demand.wcet), section: scale(demand.section), ..demand.clone() };
-        let request = |request: &Request| Request { demand: scaled(&request.demand), ..request.clone() };
+        let request = |request: &Request| {
+            let after_section = scale(request.after_section);
+            Request { demand: scaled(&request.demand), after_section, ..request.clone() }
+        };
         Uses {
             demand: scaled(&self.demand),
             requests: self.requests.iter().map(request).collect(),
@@ -122,10 +129,15 @@ impl Uses {
                 Step::Suspend(_) | Step::Gpu(_) => true,
                 Step::Critical { .. } | Step::GpuSection { .. } => false,
             };
-            self.has_just_unlocked &= !takes_time;
+            if takes_time {
+                (self.has_just_unlocked, self.just_ended) = (false, 0);
+            }
             demand.add(match step {
                 Step::Cpu(time) => Demand { wcet: time.wcet.0, ..Demand::default() },
-                Step::NonPreemptive(time) => Demand { wcet: time.wcet.0, section: time.wcet.0, ..Demand::default() },
+                Step::NonPreemptive(time) => {
+                    self.just_ended = if held.is_empty() { time.wcet.0 } else { 0 };
+                    Demand { wcet: time.wcet.0, section: time.wcet.0, ..Demand::default() }
+                }
                 Step::Suspend(time) => Demand { suspension: time.wcet.0, suspensions: 1, ..Demand::default() },
                 Step::Critical { resource, body } => self.request(Lock::Resource(*resource), body, gpus, gpu_use, held),
                 Step::GpuSection { body } if gpu_use.holds() && !self.holds_gpu(held) => {
@@ -149,14 +161,18 @@ impl Uses {
         let at = self.requests.len();
         let depth = held.len();
         let follows_at_once = depth == 0 && self.has_just_unlocked;
-        self.requests.push(Request { lock, demand: Demand::default(), depth, within: Vec::new(), follows_at_once });
+        let after_section = if depth == 0 { self.just_ended } else { 0 };
+        let demand = Demand::default();
+        self.requests.push(Request { lock, demand, depth, within: Vec::new(), follows_at_once, after_section });
         held.push(at);
         let mut demand = self.steps(body, gpus, gpu_use, held);
         if lock == Lock::Gpu {
             demand.add(gpu_use.migration());
         }
         held.pop();
-        self.has_just_unlocked |= held.is_empty();
+        if held.is_empty() {
+            (self.has_just_unlocked, self.just_ended) = (true, 0);
+        }
         self.requests[at].demand = demand.clone();
         // It may have to wait for the lock.
         let (suspensions, requests) = (demand.suspensions.saturating_add(1), demand.requests.saturating_add(1));
