@@ -22,12 +22,11 @@ pub enum Emphasis {
 }
 
 /// All of them.
-pub const EMPHASES: [Emphasis; 6] = [
+pub const EMPHASES: [Emphasis; 5] = [
     Emphasis::Jitter,
     Emphasis::NonPreemptive,
     Emphasis::Resources(ResourceProtocol::PriorityInheritance),
     Emphasis::Resources(ResourceProtocol::Fifo),
-    Emphasis::Resources(ResourceProtocol::PriorityCeiling),
     Emphasis::Mixed,
 ];
 
@@ -42,7 +41,7 @@ pub fn system(emphasis: Emphasis, seed: u64) -> (Workload, Scheduler) {
         platform.overheads = OverheadProfile::constant("test", costs(rng));
     }
     let mut workload = Workload::new("one CPU", platform, Vec::new());
-    let all = [ResourceProtocol::PriorityInheritance, ResourceProtocol::Fifo, ResourceProtocol::PriorityCeiling];
+    let all = [ResourceProtocol::PriorityInheritance, ResourceProtocol::Fifo];
     let resources = match emphasis {
         Emphasis::Jitter | Emphasis::NonPreemptive => 0,
         Emphasis::Resources(_) | Emphasis::Mixed => rng.between(1, 3),

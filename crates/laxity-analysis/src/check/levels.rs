@@ -8,8 +8,7 @@
 //! A job below asks for nothing outside of that, so that it has only what it asked for before the busy period began:
 //!
 //! - **one outermost section of each task below**, whatever the protocol, whose locks jobs of i or above ask for;
-//! - **of ceilings that are not nested one section in all**, as another that is raised so far would first have to run (Baker 1991; Sha, Rajkumar &
-//!   Lehoczky 1990). Without overheads the same holds of a ceiling and a non-preemptive section;
+//! - **no ceilings**: these are left to the other tests;
 //! - **sections that follow one another at once count as one**: a job that unlocks one resource and asks for another at that
 //!   very instant has the other before anything else can run. So does one that asks at the end of a non-preemptive section.
 //!
@@ -43,10 +42,9 @@ pub(super) fn are_argued(context: &Context<'_>) -> bool {
     let is_alone = context.cpus() == 1 && context.cluster.parts.len() == 1 && sharing.devices.is_empty();
     let is_fixed = !matches!(machine.rule, PriorityRule::Edf | PriorityRule::Fair) && !machine.is_quantum_driven;
     let is_safe = machine.accounting == Accounting::Safe && !context.has_servers() && !context.keeps_waits_apart();
-    // That a ceiling keeps all others out is not argued while it takes time to give it a CPU.
-    let is_free = is_free(context);
+    // A ceiling does not keep all others out in the simulator; see the decision.
     let is_resource = |request: &Request| {
-        let is_argued = is_free || !sharing.has_ceiling(request.lock);
+        let is_argued = !sharing.has_ceiling(request.lock);
         matches!(request.lock, Lock::Resource(_)) && !sharing.has_replicas(request.lock) && is_argued
     };
     is_alone
