@@ -103,7 +103,7 @@ fn gpu(rng: &mut SplitMix64, name: String, cluster: usize, cpus: &[CpuId]) -> Gp
     Gpu { name, cluster, copy_engines, bandwidth: 1_000_000_000, latency: Nanos(UNIT / 10), interrupt_cpus }
 }
 
-fn costs(rng: &mut SplitMix64) -> OverheadCosts {
+pub(crate) fn costs(rng: &mut SplitMix64) -> OverheadCosts {
     let published = OverheadProfile::published("elliott2012-klmirqd").expect("a published profile").at(1);
     let kind = match rng.below(4) {
         0 => Overheads::None,
@@ -240,7 +240,7 @@ fn locks(step: &Step) -> bool {
     }
 }
 
-fn time(rng: &mut SplitMix64, longest: u64) -> ExecutionTime {
+pub(crate) fn time(rng: &mut SplitMix64, longest: u64) -> ExecutionTime {
     let wcet = Nanos(rng.between(1, longest * 10) * UNIT / 10);
     match rng.below(3) {
         0 => ExecutionTime { wcet, actual: Distribution::Uniform { min: Nanos::ZERO, max: wcet } },
@@ -264,7 +264,7 @@ fn body(rng: &mut SplitMix64, workload: &Workload) -> Vec<Step> {
 }
 
 /// Resources are nested in the order of their numbers, GPUs within or outside all of them.
-fn critical(rng: &mut SplitMix64, workload: &Workload, from: usize) -> Step {
+pub(crate) fn critical(rng: &mut SplitMix64, workload: &Workload, from: usize) -> Step {
     let count = workload.resources.len();
     if from >= count {
         return Step::Cpu(time(rng, 2));

@@ -53,6 +53,9 @@ pub enum Test {
     UniprocessorEdfDemand,
     /// Response-time analysis for EDF on one CPU, with these: [`edf`](crate::edf).
     UniprocessorEdfResponse,
+    /// Response-time analysis for fixed priorities on one CPU over all jobs of a busy period, with release jitter, waits for locks
+    /// and last parts that nothing preempts: [`level_busy_period`](crate::fixed_priority::level_busy_period).
+    LevelBusyPeriod,
 }
 
 /// A test and what it found.
@@ -209,7 +212,7 @@ pub struct TestSet(u32);
 
 impl Test {
     /// Every test, in a fixed order.
-    pub const ALL: [Test; 23] = [
+    pub const ALL: [Test; 24] = [
         Test::Trivial,
         Test::Gfb,
         Test::Bak,
@@ -233,6 +236,7 @@ impl Test {
         Test::BusyPeriod,
         Test::UniprocessorEdfDemand,
         Test::UniprocessorEdfResponse,
+        Test::LevelBusyPeriod,
     ];
 
     /// The name in files and tables.
@@ -261,6 +265,7 @@ impl Test {
             Test::BusyPeriod => "busy_period",
             Test::UniprocessorEdfDemand => "uniprocessor_edf_demand",
             Test::UniprocessorEdfResponse => "uniprocessor_edf_response",
+            Test::LevelBusyPeriod => "level_busy_period",
         }
     }
 }

@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         Err(error) => {
             if let Err(failed) = output::usage(&error) {
                 output::error(&failed);
-                return failed.exit_code();
+                return failed.exit_code().into();
             }
             return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
         }

@@ -1,6 +1,6 @@
 //! One configuration, from workload to report.
 
-use laxity_model::{Nanos, Scheduler, SignedNanos, Workload};
+use laxity_model::{Nanos, PriorityRule, Scheduler, SignedNanos, Workload};
 
 use super::analysed_task::{AnalysedTask, analysed_tasks};
 use super::assign::{Cluster, Part, assign};
@@ -14,12 +14,13 @@ use super::memory::without_memory;
 use super::regions::regions;
 use super::scaling::scaling;
 use super::served::{self, Fate, Jobs, Judged, judge};
-use super::settled::{hard_by_response_times, unproven, waits};
+use super::settled::{hard_by_response_times, may_be_late, unproven, waits};
 use super::sharing::Sharing;
 use super::soft::{Late, Soft, soft};
 use super::unsupported::UnsupportedFeatures;
 use super::{
-    Bound, BoundSource, ChargedOverheads, ClusterReport, Finding, Load, Options, Refusal, Report, Status, TaskReport,
+    Accounting, Bound, BoundSource, ChargedOverheads, ClusterReport, Finding, Load, Options, Refusal, Report, Status,
+    TaskReport,
 };
 use crate::exact::{Rational, sum_for_people};
 use crate::{Limits, Test};
@@ -132,7 +133,7 @@ impl<'a> Analysis<'a> {
             return Self::by_busy_periods(context, limits, decision);
         }
         if !waits(context) {
-            return Self::hard_as_execution(context, limits, with_bounds);
+            return Self::hard_without_waits(context, limits, with_bounds);
         }
         match hard_by_response_times(context, limits) {
             Ok((hard, inflation)) => (judge(context, hard), Some(inflation)),
@@ -164,6 +165,18 @@ impl<'a> Analysis<'a> {
         }
         let hard = Hard { finding, bounds: None, inflation: None };
         (judge(context, hard), Some(inflation))
+    }
+
+    /// The same of jobs that never wait: the analysis of those that do may still know more of them.
+    fn hard_without_waits(context: &Context<'_>, limits: &Limits, with_bounds: bool) -> (Judged, Option<Inflation>) {
+        let found = Self::hard_as_execution(context, limits, with_bounds);
+        let is_open = found.0.finding.status == Status::NotProven && context.machine.rule != PriorityRule::Edf;
+        if is_open && may_be_late(context) {
+            if let Ok((hard, inflation)) = hard_by_response_times(context, limits) {
+                return (judge(context, hard), Some(inflation));
+            }
+        }
+        found
     }
 
     /// The same if all waits count as execution.
@@ -246,7 +259,22 @@ pub(super) fn find(context: &Context<'_>, limits: &Limits) -> Found {
             (Some(inflation), Some((times.into_iter().map(Some).collect(), source)))
         }
     };
+    let hard = if in_time(context, &hard, bounds.as_ref()) {
+        Finding { failures: Vec::new(), ..finding.clone() }
+    } else {
+        hard
+    };
     Found { hard, soft: finding, inflation, bounds, busy: None }
+}
+
+/// Whether what bounds tardiness bounds it by 0, of jobs whose deadlines no test proved: bounds hold whatever they are for. The published
+/// accounting of soft deadlines counts less than that of hard ones, so that it does not tell.
+fn in_time(context: &Context<'_>, hard: &Finding, bounds: Option<&(Vec<Option<u64>>, BoundSource)>) -> bool {
+    let is_met = |(task, time): (&AnalysedTask, &Option<u64>)| time.is_some_and(|time| time <= task.raw().2);
+    hard.status == Status::NotProven
+        && context.machine.accounting == Accounting::Safe
+        && !context.has_servers()
+        && bounds.is_some_and(|(times, _)| context.members().zip(times).all(is_met))
 }
 
 /// `member`: which of the members it is, if it is one.

@@ -38,7 +38,7 @@ use super::context::Context;
 use super::devices::DeviceLoad;
 use super::halves::Halves;
 use super::safe;
-use super::settled::waits;
+use super::settled::pends_longer;
 use super::{BoundSource, Failure, Finding, explain};
 use crate::Test;
 use crate::busy_period::least;
@@ -108,7 +108,8 @@ impl Analysis<'_> {
     /// Whether the tests of one CPU say all of a cluster that there is to say: they are exact but for overheads.
     fn is_served_well(&self, tasks: &[AnalysedTask], index: usize) -> bool {
         let context = Context { machine: &self.machine, index, cluster: &self.clusters[index], analysed: tasks };
-        let is_alone = context.cpus() == 1 && !waits(&context) && context.members().all(|task| task.node.is_none());
+        let is_alone =
+            context.cpus() == 1 && !pends_longer(&context) && context.members().all(|task| task.node.is_none());
         is_alone && beyond_tests(&context).is_none()
     }
 

@@ -6,6 +6,7 @@ use super::Accounting;
 use super::analysed_task::AnalysedTask;
 use super::assign::Cluster;
 use super::edf::OwnSection;
+use super::levels::Levels;
 use super::occupancy::Apart;
 use super::sharing::Sharing;
 use super::terms::Terms;
@@ -47,6 +48,8 @@ pub(super) struct Inflation {
     pub terms: Vec<Terms>,
     /// The members with their waits apart; `None` where the accounting does not keep them apart.
     pub waiting: Option<Apart>,
+    /// The members of a CPU under fixed priorities, busy period by busy period; `None` where that is not argued.
+    pub levels: Option<Levels>,
     /// How late the scheduler may notice a release, and so act on it: quantum-driven only.
     pub late: u64,
     /// What its interrupts take of the CPU beside the jobs, where that is not in their terms.

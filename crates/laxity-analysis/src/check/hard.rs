@@ -12,7 +12,9 @@ use super::explain;
 use super::{Accounting, BoundSource, Failure, Finding, Status};
 use crate::gedf::{rta, run_test, uniprocessor_edf_interrupts};
 use crate::soft::check_bounded;
-use crate::{AnalysisTask, Infeasibility, Limits, Outcome, TaskSet, TaskSetError, Test, Verdict, fixed_priority};
+use crate::{
+    AnalysisTask, Infeasibility, Limits, Outcome, Reason, TaskSet, TaskSetError, Test, Verdict, fixed_priority,
+};
 
 /// What was found about a cluster.
 pub(super) struct Hard {
@@ -62,7 +64,8 @@ pub(super) fn hard(context: &Context<'_>, inflation: &Inflation, limits: &Limits
             return Hard { finding: Finding::proven(test), bounds, inflation: None };
         }
         if verdict.test != Test::Trivial || !matches!(verdict.outcome, Outcome::NotApplicable(_)) {
-            failures.push(explain::of_verdict(context, &verdict, &set, &sets.order));
+            let told = if is_exact(context, inflation) { verdict.clone() } else { as_unproven(&verdict) };
+            failures.push(explain::of_verdict(context, &told, &set, &sets.order));
         }
         if matches!(verdict.outcome, Outcome::Infeasible(_)) {
             if is_exact(context, inflation) {
@@ -81,6 +84,17 @@ pub(super) fn hard(context: &Context<'_>, inflation: &Inflation, limits: &Limits
     // The most telling first: with an interval, then with a task; what did not apply last.
     failures.sort_by_key(|failure| (failure.interval.is_none(), failure.task.is_none()));
     Hard { finding: Finding::failed(Status::NotProven, failures), bounds: None, inflation: None }
+}
+
+/// What a test that is exact says of tasks whose execution times contain what does not execute: a response time that exceeds a
+/// deadline there may be shorter.
+fn as_unproven(verdict: &Verdict) -> Verdict {
+    match verdict.outcome {
+        Outcome::Infeasible(Infeasibility::ResponseTime { task, deadline }) => {
+            Verdict { outcome: Outcome::NotProven(Reason::ResponseTime { task, deadline }), ..*verdict }
+        }
+        _ => verdict.clone(),
+    }
 }
 
 /// The same on a CPU that is scheduled alone, with interrupts beside the jobs; `None` where that is not to be asked.

@@ -35,6 +35,7 @@ mod halves;
 mod hard;
 mod interrupts;
 mod json;
+mod levels;
 mod lock_groups;
 mod memory;
 mod occupancy;

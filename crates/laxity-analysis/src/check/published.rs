@@ -57,7 +57,8 @@ pub(super) fn inflate(context: &Context<'_>, tardiness: Option<&[u64]>) -> Resul
     };
     let inflated = inflated.map_err(|error| error.to_string())?;
     let terms = own.into_iter().zip(&inflated.charges).map(|(own, charges)| with(own, charges, context)).collect();
-    Ok(Inflation { terms, waiting: None, late: machine.lateness(), beside: Vec::new(), sections: Vec::new() })
+    let late = machine.lateness();
+    Ok(Inflation { terms, waiting: None, levels: None, late, beside: Vec::new(), sections: Vec::new() })
 }
 
 fn before_overheads(context: &Context<'_>, tardiness: &[u64]) -> Vec<Terms> {

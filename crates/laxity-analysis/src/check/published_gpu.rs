@@ -25,13 +25,8 @@ pub(super) fn inflate(context: &Context<'_>, own: Vec<Terms>, tardiness: Option<
         let others = u64::try_from(interrupts(&tasks, tardiness, member)).unwrap_or(u64::MAX);
         with(context, terms, &tasks[member], blocking[member], others, tardiness[member])
     };
-    Inflation {
-        terms: own.into_iter().enumerate().map(with).collect(),
-        waiting: None,
-        late: 0,
-        beside: Vec::new(),
-        sections: Vec::new(),
-    }
+    let terms = own.into_iter().enumerate().map(with).collect();
+    Inflation { terms, waiting: None, levels: None, late: 0, beside: Vec::new(), sections: Vec::new() }
 }
 
 /// The task of the paper: its critical section is the longest that it asks for a GPU for.

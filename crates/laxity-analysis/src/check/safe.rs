@@ -28,6 +28,7 @@ use super::counts::{Counted, Counts};
 use super::edf;
 use super::halves::Halves;
 use super::interrupts::{arrivals, busy_period, later, releases};
+use super::levels::{self, Levels};
 use super::occupancy::apart;
 use super::preemptions::Preemptions;
 use super::served;
@@ -79,8 +80,16 @@ pub(super) fn inflate(context: &Context<'_>, pending: &[u64]) -> Result<Inflatio
     // What keeps others from CPUs is not known of servers by their jobs.
     let is_kept_apart = (!context.machine.is_quantum_driven || common.shares) && !context.has_servers();
     let apart = is_kept_apart.then(|| apart(context, &terms, waiting.as_ref(), &windows));
+    let levels = levels::are_argued(context).then(|| {
+        Levels::new(
+            context,
+            &terms,
+            &common.sections,
+            common.dispatch_of_holders().saturating_sub(common.longest_section),
+        )
+    });
     let sections = edf::sections(context, waiting.as_ref());
-    Ok(Inflation { terms, waiting: apart, late: context.machine.lateness(), beside: Vec::new(), sections })
+    Ok(Inflation { terms, waiting: apart, levels, late: context.machine.lateness(), beside: Vec::new(), sections })
 }
 
 /// How long an interrupt may be waiting on a CPU that runs jobs of the cluster, until it is handled.

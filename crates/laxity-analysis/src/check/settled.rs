@@ -7,6 +7,7 @@ use super::accounting::Lateness;
 use super::context::{Context, Inflation};
 use super::explain;
 use super::hard::{Hard, Sets, infeasible};
+use super::levels::are_told_apart;
 use super::{Accounting, BoundSource, Failure, Finding, Status};
 use crate::suspension::{Queues, Ranking, SuspendingTask, Unbounded, response_times_across};
 use crate::{LONGEST_TICKS, Limits, Test};
@@ -55,22 +56,23 @@ fn settle(context: &Context<'_>, limits: &Limits, longest: &[u64]) -> Result<Set
                 Some(sets.bounds(&verdict, Lateness::Shortens, limits)?.0)
             })
             .flatten();
-        let apart = waits_apart(context, &inflation, &order, &pending, longest, limits);
-        let (bounds, tests) = match (as_execution, apart) {
-            (None, Err(failure)) => return Err(failure),
-            (Some(bounds), Err(_)) => (bounds, vec![test]),
-            (None, Ok(bounds)) => (bounds, vec![Test::SuspensionAware]),
-            (Some(one), Ok(other)) => {
-                let bounds = one.iter().zip(&other).map(|(&one, &other)| one.min(other)).collect();
-                let tests = [(test, &one), (Test::SuspensionAware, &other)].into_iter();
-                let tests = tests.filter(|(_, own)| **own == bounds).map(|(test, _)| test);
-                let all = || vec![test, Test::SuspensionAware];
-                let tests: Vec<Test> = tests.take(1).collect();
-                let tests = if tests.is_empty() { all() } else { tests };
-                (bounds, tests)
-            }
+        let mut answers: Vec<(Test, Vec<u64>)> = as_execution.into_iter().map(|bounds| (test, bounds)).collect();
+        let mut failures = Vec::new();
+        let mut ask = |test: Test, answer: Result<Vec<u64>, Failure>| match answer {
+            Ok(bounds) => answers.push((test, bounds)),
+            Err(failure) => failures.push(failure),
         };
+        if let Some(levels) = &inflation.levels {
+            ask(Test::LevelBusyPeriod, levels.bounds(context, &order, longest, limits));
+        }
+        ask(Test::SuspensionAware, waits_apart(context, &inflation, &order, &pending, longest, limits));
+        if answers.is_empty() {
+            return Err(failures.remove(0));
+        }
+        let (bounds, tests) = least(answers);
         if bounds.iter().zip(&pending).all(|(bound, pending)| bound <= pending) {
+            let levels = inflation.levels.as_ref().filter(|_| tests == [Test::LevelBusyPeriod]);
+            let inflation = levels.map(|levels| levels.accounting(&inflation)).unwrap_or(inflation);
             return Ok(Settled { times: bounds, tests, inflation });
         }
         for (pending, bound) in pending.iter_mut().zip(bounds) {
@@ -79,6 +81,17 @@ fn settle(context: &Context<'_>, limits: &Limits, longest: &[u64]) -> Result<Set
     }
     let message = format!("response times and waits did not settle within {ROUNDS_MAX} rounds");
     Err(explain::of_cluster(context, message))
+}
+
+/// The least bound on each member, and the tests that it takes: one, or all that give the least for some.
+fn least(mut answers: Vec<(Test, Vec<u64>)>) -> (Vec<u64>, Vec<Test>) {
+    let of = |member: usize| answers.iter().map(|(_, bounds)| bounds[member]).min().unwrap_or(u64::MAX);
+    let bounds: Vec<u64> = (0..answers[0].1.len()).map(of).collect();
+    if let Some((test, _)) = answers.iter().find(|(_, own)| *own == bounds) {
+        return (bounds, vec![*test]);
+    }
+    answers.retain(|(_, own)| own.iter().zip(&bounds).any(|(own, least)| own == least));
+    (bounds, answers.into_iter().map(|(test, _)| test).collect())
 }
 
 /// Bounds of the members, if jobs are pending for at least so long; which of them has none.
@@ -125,9 +138,14 @@ fn waits_apart(
 
 /// Whether response times and waits are to be found together.
 pub(super) fn waits(context: &Context<'_>) -> bool {
+    pends_longer(context) || are_told_apart(context)
+}
+
+/// Whether jobs wait for what other tests count as execution, or may be pending beyond their period.
+pub(super) fn pends_longer(context: &Context<'_>) -> bool {
     let machine = context.machine;
-    let pends_longer = || context.members().any(|task| task.suspensions > 0 || task.deadline > task.period);
-    let is_late = || !context.has_servers() && pends_longer();
+    let may_wait = || context.members().any(|task| task.suspensions > 0 || task.deadline > task.period);
+    let is_late = || !context.has_servers() && may_wait();
     machine.accounting == Accounting::Safe && (context.shares() || !machine.is_quantum_driven && is_late())
 }
 

@@ -308,6 +308,16 @@ impl Sharing {
         self.replicas[at] == 1 && self.protocols[at] == ResourceProtocol::PriorityCeiling
     }
 
+    /// Whether several jobs may hold `lock` at once.
+    pub fn has_replicas(&self, lock: Lock) -> bool {
+        matches!(lock, Lock::Resource(at) if self.replicas[at] > 1)
+    }
+
+    /// Whether `lock` raises its holder to the priority of the most urgent user at once.
+    pub fn has_ceiling(&self, lock: Lock) -> bool {
+        matches!(lock, Lock::Resource(at) if self.protocols[at] == ResourceProtocol::PriorityCeiling)
+    }
+
     /// Whether `lock` is granted in the order of requests, by the k-FMLP if it is that of GPUs.
     pub fn is_fifo(&self, lock: Lock) -> bool {
         match lock {

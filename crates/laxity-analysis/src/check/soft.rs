@@ -57,7 +57,7 @@ pub(super) fn soft(context: &Context<'_>, limits: &Limits) -> Soft {
     }
     match late(context, limits) {
         Ok(Settled { times, tests, inflation }) => {
-            let source = BoundSource::Test(Test::SuspensionAware);
+            let source = BoundSource::Test(tests[tests.len() - 1]);
             let finding = Finding { tests, ..Finding::proven(Test::SuspensionAware) };
             Soft { finding, bounds: Some((Late { times, source }, inflation)) }
         }

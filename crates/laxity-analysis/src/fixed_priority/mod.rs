@@ -3,9 +3,11 @@
 //! The order of the tasks is the order of their priorities, the highest first; see [`deadline_monotonic`].
 
 mod global;
+mod level_busy_period;
 mod uniprocessor;
 
 pub use global::global;
+pub use level_busy_period::{LevelTask, level_busy_period, level_response_times};
 pub use uniprocessor::{FixedPriorityTask, response_time, uniprocessor, uniprocessor_interrupts};
 
 use crate::TaskSet;

@@ -75,6 +75,7 @@ pub fn run_test(set: &TaskSet, test: Test, limits: &Limits) -> Verdict {
         Test::UniprocessorEdfInterrupts => uniprocessor_edf_interrupts(set, &[], limits),
         Test::BusyPeriod => crate::busy_period::busy_period(set, limits),
         Test::UniprocessorEdfDemand | Test::UniprocessorEdfResponse => edf::of_set(set, test, limits),
+        Test::LevelBusyPeriod => fixed_priority::level_busy_period(set, limits),
         Test::UniprocessorFixedPriorityInterrupts => fixed_priority::uniprocessor_interrupts(set, &[], &[], limits),
     }
 }

@@ -1,6 +1,6 @@
 //! A check for people.
 
-use laxity_analysis::check::{Criterion, Failure, Finding, Report, Scaling};
+use laxity_analysis::check::{Criterion, Failure, Finding, Report, Scaling, Term};
 use laxity_model::{Nanos, OverheadCosts, Workload};
 
 use super::chains;
@@ -236,8 +236,27 @@ fn growth(report: &Report, criterion: Criterion) -> String {
         Criterion::Soft => "bounded tardiness is proven",
     };
     match scaling.permille {
-        None => format!("{label}: overheads alone are too much; {goal} for no execution times\n"),
+        None => format!("{label}: {goal} for no execution times, however short{}\n", what_does_not_shrink(report)),
         Some(_) => format!("{label}: {goal} up to {} times all execution times\n", factor(scaling)),
+    }
+}
+
+/// `: overheads and release jitter do not shrink with them`: what is there of that, if anything.
+fn what_does_not_shrink(report: &Report) -> String {
+    let has = |term: Term| report.tasks.iter().any(|task| task.terms.is_some_and(|terms| !terms.get(term).is_zero()));
+    let is_accounted = report.tasks.iter().all(|task| task.terms.is_some());
+    let all = [
+        (report.overheads.costs != OverheadCosts::default(), "overheads"),
+        (has(Term::Jitter), "release jitter"),
+        (has(Term::Suspension), "self-suspensions"),
+        (has(Term::Gpu), "GPU operations"),
+    ];
+    let names: Vec<&str> = all.into_iter().filter(|(is_there, _)| *is_there).map(|(_, name)| name).collect();
+    match &names[..] {
+        [] => String::new(),
+        ["overheads"] if is_accounted => ": overheads alone are too much".to_owned(),
+        [one] => format!(": {one} may be too much alone"),
+        [first @ .., last] => format!(": {} and {last} do not shrink with them", first.join(", ")),
     }
 }
 
