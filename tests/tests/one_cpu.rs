@@ -8,8 +8,8 @@ use laxity_analysis::Test;
 use laxity_analysis::check::{BoundSource, Criterion, Report};
 use laxity_model::{Nanos, Step, Workload};
 use laxity_tests::features::urgent_last;
-use laxity_tests::judge::{checked, compare, just_proven, observe};
 use laxity_tests::fixed_priority::{EMPHASES, Emphasis, system};
+use laxity_tests::judge::{checked, compare, just_proven, observe};
 use laxity_tests::systems::patterns;
 
 fn number(variable: &str, default: u64) -> u64 {

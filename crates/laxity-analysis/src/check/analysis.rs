@@ -171,10 +171,11 @@ impl<'a> Analysis<'a> {
     fn hard_without_waits(context: &Context<'_>, limits: &Limits, with_bounds: bool) -> (Judged, Option<Inflation>) {
         let found = Self::hard_as_execution(context, limits, with_bounds);
         let is_open = found.0.finding.status == Status::NotProven && context.machine.rule != PriorityRule::Edf;
-        if is_open && may_be_late(context) {
-            if let Ok((hard, inflation)) = hard_by_response_times(context, limits) {
-                return (judge(context, hard), Some(inflation));
-            }
+        if is_open
+            && may_be_late(context)
+            && let Ok((hard, inflation)) = hard_by_response_times(context, limits)
+        {
+            return (judge(context, hard), Some(inflation));
         }
         found
     }

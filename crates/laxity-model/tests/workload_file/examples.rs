@@ -77,8 +77,8 @@ fn paper002_fig1_has_the_figures_three_jobs() {
 fn waters2019_overloads_its_gpu_as_the_challenge_does() {
     let workload = example("waters2019.toml");
     assert_eq!(workload.tasks.len(), 10);
-    // 0.239 + 0.310 + 0.414 + 0.580 of an execution engine.
-    assert_eq!(workload.warnings(), [Warning::GpuOverload { permille: 1543, gpus: 1 }]);
+    // About 0.239 + 0.310 + 0.414 + 0.580 of an execution engine, to the nearest thousandth in all.
+    assert_eq!(workload.warnings(), [Warning::GpuOverload { permille: 1544, gpus: 1 }]);
 }
 
 #[test]
