@@ -134,10 +134,9 @@ fn measure(arguments: &Arguments, layer: &Path, place: &Path, cuda: &str) -> Res
     let [without, with] = frames.map(Quartiles::of);
     println!("{:<26} without {without}   with {with}", "OpenCV pipeline, ms");
     println!(
-        "interpose opencl_call_ns={:.1} opencl_kernel_us={:.2} opencl_queued_kernel_us={:.2} opencl_program_percent={:.2} {cuda}",
+        "interpose opencl_call_ns={:.1} opencl_kernel_us={:.2} opencl_program_percent={:.2} {cuda}",
         added[0],
         added[1],
-        added[2],
         (with.lower / without.lower - 1.0) * 100.0
     );
     Ok(())
