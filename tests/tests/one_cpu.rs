@@ -172,3 +172,28 @@ fn sections_that_follow_one_another_at_once_block_together() {
         assert_eq!(seen, [ms(5) - late, ms(14) - late, ms(16)], "{protocol}");
     }
 }
+
+/// A step that may take no time does not keep the sections apart; one that takes its time does.
+#[test]
+fn a_step_that_may_take_no_time_lets_sections_follow_one_another_at_once() {
+    let ms = |count: u64| Nanos(count * 1_000_000);
+    for (actual, m) in [(r#", actual = { uniform = ["0 ms", "1 ms"] }"#, 14), ("", 9)] {
+        let text = format!(
+            r#"
+            laxity = 1
+            name = "rows"
+            scheduler = "P-RM"
+            platform.cpus = 1
+            resource = [{{ name = "r" }}, {{ name = "s" }}]
+            task = [
+                {{ name = "h", period = "10 ms", body = [{{ cpu = "1 ms" }}, {{ critical = "r", body = [{{ cpu = "1 ms" }}] }}] }},
+                {{ name = "m", period = "20 ms", body = [{{ cpu = "2 ms" }}, {{ critical = "s", body = [{{ cpu = "1 ms" }}] }}] }},
+                {{ name = "l", period = "50 ms", body = [{{ critical = "r", body = [{{ cpu = "3 ms" }}] }}, {{ cpu = "1 ms"{actual} }}, {{ critical = "s", body = [{{ cpu = "4 ms" }}] }}, {{ cpu = "2 ms" }}] }},
+            ]
+            "#
+        );
+        let workload = Workload::from_toml(&text, "rows.toml").expect("a valid workload");
+        let report = checked(&workload, &workload.scheduler);
+        assert_eq!(bounds(&report), [ms(5), ms(m), ms(17)], "{text}");
+    }
+}

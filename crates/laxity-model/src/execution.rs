@@ -69,6 +69,17 @@ impl Distribution {
         }
     }
 
+    /// The shortest span it can yield.
+    pub fn min(&self, worst_case: Nanos) -> Nanos {
+        match self {
+            Distribution::WorstCase => worst_case,
+            Distribution::Constant(span) => *span,
+            Distribution::Uniform { min, .. } => *min,
+            Distribution::Histogram(bins) => bins.iter().map(|bin| bin.min).min().unwrap_or_default(),
+            Distribution::Recorded(values) => values.iter().copied().min().unwrap_or_default(),
+        }
+    }
+
     /// The longest span it can yield.
     pub fn max(&self, worst_case: Nanos) -> Nanos {
         match self {

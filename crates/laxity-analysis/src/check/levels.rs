@@ -4,7 +4,7 @@
 //!
 //! The other tests charge jitter as execution, and a wait for each job of another task that may hold a lock. On one CPU whose jobs
 //! never suspend themselves but to wait for locks, more is known. In a busy period of level i (some job of task i or above is
-//! pending) the CPU always executes such a job, or a job below for whose lock one of these waits, or which a ceiling raises that far.
+//! pending) the CPU always executes such a job, or a job below for whose lock one of these waits.
 //! A job below asks for nothing outside of that, so that it has only what it asked for before the busy period began:
 //!
 //! - **one outermost section of each task below**, whatever the protocol, whose locks jobs of i or above ask for;
@@ -18,7 +18,7 @@ use laxity_model::{Nanos, OverheadCosts, PriorityRule};
 
 use super::context::{Context, Inflation};
 use super::explain;
-use super::lock_groups::{LockGroup, LockGroups};
+use super::lock_groups::LockGroups;
 use super::terms::{Term, Terms};
 use super::uses::{Lock, Request};
 use super::{Accounting, Failure};
@@ -82,9 +82,7 @@ impl Levels {
         let mut levels = Levels { tasks: Vec::new(), terms: Vec::new() };
         for (member, task) in context.members().enumerate() {
             let section = if is_free { sections[member] } else { terms[member].get(Term::Blocking).0 };
-            let (waits, ceiling) = below.sections(places[member], &order);
-            let blocking = if is_free { section.max(ceiling) } else { section.saturating_add(ceiling) };
-            let of_holders = waits.saturating_add(blocking).saturating_sub(section);
+            let of_holders = below.sections(places[member], &order);
             // It waits for jobs above, too, and they for it: then the CPU goes to and fro.
             let requests = task.lock_requests.saturating_mul(dispatch);
             let mut own = terms[member].without(Term::Blocking).without(Term::LockWaiting);
@@ -94,7 +92,7 @@ impl Levels {
                 wcet: own.without(Term::Jitter).total().max(1),
                 // What overheads do to a job meanwhile is that of others which come later.
                 last: if is_free { task.uses.ending } else { 0 },
-                blocking: waits.saturating_add(blocking),
+                blocking: of_holders.saturating_add(section),
                 jitter,
                 period: task.period,
             });
@@ -149,44 +147,25 @@ struct Below<'a> {
 }
 
 impl Below<'_> {
-    /// For how long jobs below `place` may execute in a busy period of that level because of their locks: because jobs of the level
-    /// wait, and because a ceiling raises one of them.
-    fn sections(&self, place: usize, order: &[usize]) -> (u64, u64) {
-        let (mut waits, mut ceiling) = (0u64, 0u64);
-        for &index in &order[place + 1..] {
-            let (one, raised) = self.sections_of(place, index);
-            waits = waits.saturating_add(one);
-            ceiling = ceiling.max(raised);
-        }
-        (waits, ceiling)
+    /// For how long jobs below `place` may execute in a busy period of that level because jobs of the level wait for their locks.
+    fn sections(&self, place: usize, order: &[usize]) -> u64 {
+        order[place + 1..].iter().map(|&index| self.sections_of(place, index)).fold(0, u64::saturating_add)
     }
 
     /// The longest of a task, of several that follow one another at once if so.
-    fn sections_of(&self, place: usize, index: usize) -> (u64, u64) {
-        let (mut longest, mut row, mut before, mut is_raised) = ((0u64, 0u64), 0u64, 0u64, true);
+    fn sections_of(&self, place: usize, index: usize) -> u64 {
+        let (mut longest, mut row) = (0u64, 0u64);
         for request in self.context.analysed[index].uses.outermost() {
             if !request.follows_at_once {
-                (row, before, is_raised) = (0, request.after_section, true);
+                row = 0;
             }
-            let group = self.groups.of_request(request);
-            if !group.users.iter().any(|&user| self.places[user] <= place) {
-                continue;
-            }
-            is_raised &= self.is_ceiling(group);
-            row = row.saturating_add(self.hold(request));
-            match is_raised {
-                true => longest.1 = longest.1.max(row.saturating_add(before)),
-                // A non-preemptive section counts beside these anyway.
-                false => longest.0 = longest.0.max(row),
+            let users = &self.groups.of_request(request).users;
+            if users.iter().any(|&user| self.places[user] <= place) {
+                row = row.saturating_add(self.hold(request));
+                longest = longest.max(row);
             }
         }
         longest
-    }
-
-    /// Whether it is one lock, with a ceiling. Within another a job may have to wait for it: a job whose priority is the ceiling runs
-    /// beside the holder.
-    fn is_ceiling(&self, group: &LockGroup) -> bool {
-        matches!(group.locks[..], [lock] if self.context.machine.sharing.has_ceiling(lock))
     }
 
     /// How long a section takes if others keep out; it may have to wait for inner locks.

@@ -67,10 +67,8 @@ pub(super) struct Request {
     pub depth: usize,
     /// The locks that it asks for while it holds this one.
     pub within: Vec<Lock>,
-    /// Of an outermost one: whether the job asks for it at the very instant at which it unlocked the one before.
+    /// Of an outermost one: whether the job may ask for it at the very instant at which it unlocked the one before.
     pub follows_at_once: bool,
-    /// Of an outermost one: the non-preemptive section at whose end the job asks for it, if so.
-    pub after_section: u64,
 }
 
 /// A body as the analysis sees it.
@@ -83,10 +81,8 @@ pub(super) struct Uses {
     pub outlasts_a_section: bool,
     /// The non-preemptive section with which a job ends.
     pub ending: u64,
-    /// Whether the job holds nothing, and nothing takes time after its last section so far.
+    /// Whether the job holds nothing, and nothing need take time after its last section so far.
     has_just_unlocked: bool,
-    /// The non-preemptive section after which nothing takes time so far, if the job holds nothing.
-    just_ended: u64,
 }
 
 impl Uses {
@@ -103,10 +99,7 @@ impl Uses {
     pub fn scaled(&self, scale: impl Fn(u64) -> u64) -> Uses {
         let scaled =
             |demand: &Demand| Demand { wcet: scale(demand.wcet), section: scale(demand.section), ..demand.clone() };
-        let request = |request: &Request| {
-            let after_section = scale(request.after_section);
-            Request { demand: scaled(&request.demand), after_section, ..request.clone() }
-        };
+        let request = |request: &Request| Request { demand: scaled(&request.demand), ..request.clone() };
         Uses {
             demand: scaled(&self.demand),
             requests: self.requests.iter().map(request).collect(),
@@ -125,19 +118,16 @@ impl Uses {
         let mut demand = Demand::default();
         for step in steps {
             let takes_time = match step {
-                Step::Cpu(time) | Step::NonPreemptive(time) => time.wcet.0 > 0,
-                Step::Suspend(_) | Step::Gpu(_) => true,
+                Step::Cpu(time) | Step::NonPreemptive(time) | Step::Suspend(time) => time.actual.min(time.wcet).0 > 0,
+                Step::Gpu(_) => true,
                 Step::Critical { .. } | Step::GpuSection { .. } => false,
             };
             if takes_time {
-                (self.has_just_unlocked, self.just_ended) = (false, 0);
+                self.has_just_unlocked = false;
             }
             demand.add(match step {
                 Step::Cpu(time) => Demand { wcet: time.wcet.0, ..Demand::default() },
-                Step::NonPreemptive(time) => {
-                    self.just_ended = if held.is_empty() { time.wcet.0 } else { 0 };
-                    Demand { wcet: time.wcet.0, section: time.wcet.0, ..Demand::default() }
-                }
+                Step::NonPreemptive(time) => Demand { wcet: time.wcet.0, section: time.wcet.0, ..Demand::default() },
                 Step::Suspend(time) => Demand { suspension: time.wcet.0, suspensions: 1, ..Demand::default() },
                 Step::Critical { resource, body } => self.request(Lock::Resource(*resource), body, gpus, gpu_use, held),
                 Step::GpuSection { body } if gpu_use.holds() && !self.holds_gpu(held) => {
@@ -161,9 +151,8 @@ impl Uses {
         let at = self.requests.len();
         let depth = held.len();
         let follows_at_once = depth == 0 && self.has_just_unlocked;
-        let after_section = if depth == 0 { self.just_ended } else { 0 };
         let demand = Demand::default();
-        self.requests.push(Request { lock, demand, depth, within: Vec::new(), follows_at_once, after_section });
+        self.requests.push(Request { lock, demand, depth, within: Vec::new(), follows_at_once });
         held.push(at);
         let mut demand = self.steps(body, gpus, gpu_use, held);
         if lock == Lock::Gpu {
@@ -171,7 +160,7 @@ impl Uses {
         }
         held.pop();
         if held.is_empty() {
-            (self.has_just_unlocked, self.just_ended) = (true, 0);
+            self.has_just_unlocked = true;
         }
         self.requests[at].demand = demand.clone();
         // It may have to wait for the lock.
