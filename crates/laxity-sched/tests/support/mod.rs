@@ -10,7 +10,7 @@ use laxity_model::{Instant, Nanos};
 use laxity_sched::{BeginError, Config, Job, Parameters, Registry, Rule, System, Task};
 use laxity_sys::clock::{now, thread_cpu_time};
 use laxity_sys::cpu_mask::CpuMask;
-use laxity_sys::scheduling::current_thread;
+use laxity_sys::scheduling::{current_thread, keep_on};
 use laxity_testing::{Alone, TestRegistry, skip};
 
 /// The CPUs that this process may use.
@@ -79,6 +79,23 @@ pub fn execute(span: Nanos) {
     let end = thread_cpu_time() + span;
     while thread_cpu_time() < end {
         std::hint::spin_loop();
+    }
+}
+
+/// Keeps this thread off the CPU that [`one_cpu`] takes, whose jobs it would not see while they are there; no if there is no other.
+pub fn keep_off_its_cpu() -> bool {
+    let mut others = usable();
+    others.pop();
+    let others: Vec<usize> = others.into_iter().map(usize::from).collect();
+    !others.is_empty() && keep_on(&others).is_ok()
+}
+
+/// Tells threads to stop when it goes, however that is: a scope waits for them, also at the end of a panic.
+pub struct StopAtEnd<'a>(pub &'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
     }
 }
 
