@@ -290,7 +290,8 @@ fn interrupts_that_count_once_are_not_too_few() {
         edf.get(),
         fixed.get()
     );
-    assert!(edf.get() > cases / 10 && fixed.get() > cases / 10, "the test tests something");
+    // Under fixed priorities the analysis of busy periods proves others, for which interrupts need not count once.
+    assert!(edf.get() > cases / 10 && fixed.get() > cases / 20, "the test tests something");
 }
 
 /// Staggered quanta of 1 ms on two CPUs, those of cpu1 half a millisecond later. Whenever "often" (O) arrives, the CPU
