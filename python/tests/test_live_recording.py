@@ -249,7 +249,7 @@ def test_what_linux_refuses_is_said_and_the_thread_runs_on_as_before(registry):
             a.schedule_fifo(0)
         with pytest.raises(ValueError, match="no unit"):
             a.schedule_deadline("3")
-        with pytest.raises(live.ScheduleError, match="node a: Linux does not schedule it by Deadline") as refused:
+        with pytest.raises(live.ScheduleError, match="node a: Linux does not schedule it by SCHED_DEADLINE") as refused:
             in_a_thread(lambda: a.schedule_deadline("3 ms"))  # of 2 ms
         assert (refused.value.node, refused.value.errno) in [("a", errno.EINVAL), ("a", errno.EPERM)]
         run(a)

@@ -171,7 +171,7 @@ def test_refusals_name_arguments_and_not_options_of_the_command():
             laxity.run(workload, duration="50 ms", **options)
         return str(raised.value)
 
-    assert 'take scheduler="deadline", or a policy with fixed priorities, as in policy="G-RM"' in refusal(
+    assert 'take scheduler="laxity", or a policy with fixed priorities, as in policy="G-RM"' in refusal(
         scheduler="fifo", policy="G-EDF"
     )
     assert "fold it onto these (`laxity run --cpus " in refusal(cpus=1000)
