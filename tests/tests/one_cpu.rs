@@ -142,27 +142,35 @@ fn what_nothing_preempts_keeps_out_what_comes_later() {
     assert_eq!(proven("P-FP", "fifo", &all("1 ms", ["2.5 ms", "3.5 ms", "3.5 ms"])), (true, vec![2_000, 3_000, 3_500]));
 }
 
+const fn ms(count: u64) -> Nanos {
+    Nanos(count * 1_000_000)
+}
+
+/// Three tasks of which the last has sections of 3 ms and 4 ms with `between` between them; the others arrive at `phase`.
+fn rows(protocol: &str, phase: &str, between: &str) -> Workload {
+    let text = format!(
+        r#"
+        laxity = 1
+        name = "rows"
+        scheduler = "P-RM"
+        platform.cpus = 1
+        resource = [{{ name = "r", protocol = "{protocol}" }}, {{ name = "s", protocol = "{protocol}" }}]
+        task = [
+            {{ name = "h", period = "10 ms", phase = "{phase}", body = [{{ cpu = "1 ms" }}, {{ critical = "r", body = [{{ cpu = "1 ms" }}] }}] }},
+            {{ name = "m", period = "20 ms", phase = "{phase}", body = [{{ cpu = "2 ms" }}, {{ critical = "s", body = [{{ cpu = "1 ms" }}] }}] }},
+            {{ name = "l", period = "50 ms", body = [{{ critical = "r", body = [{{ cpu = "3 ms" }}] }}, {between} {{ critical = "s", body = [{{ cpu = "4 ms" }}] }}, {{ cpu = "2 ms" }}] }},
+        ]
+        "#
+    );
+    Workload::from_toml(&text, "rows.toml").expect("a valid workload")
+}
+
 /// A job that unlocks one resource and asks for the next at once has it before a more urgent one runs: textbooks, where the unlock is
 /// the end of its turn, say 9 ms.
 #[test]
 fn sections_that_follow_one_another_at_once_block_together() {
-    let ms = |count: u64| Nanos(count * 1_000_000);
     for protocol in ["priority-inheritance", "fifo"] {
-        let text = format!(
-            r#"
-            laxity = 1
-            name = "rows"
-            scheduler = "P-RM"
-            platform.cpus = 1
-            resource = [{{ name = "r", protocol = "{protocol}" }}, {{ name = "s", protocol = "{protocol}" }}]
-            task = [
-                {{ name = "h", period = "10 ms", phase = "1 us", body = [{{ cpu = "1 ms" }}, {{ critical = "r", body = [{{ cpu = "1 ms" }}] }}] }},
-                {{ name = "m", period = "20 ms", phase = "1 us", body = [{{ cpu = "2 ms" }}, {{ critical = "s", body = [{{ cpu = "1 ms" }}] }}] }},
-                {{ name = "l", period = "50 ms", body = [{{ critical = "r", body = [{{ cpu = "3 ms" }}] }}, {{ critical = "s", body = [{{ cpu = "4 ms" }}] }}, {{ cpu = "2 ms" }}] }},
-            ]
-            "#
-        );
-        let workload = Workload::from_toml(&text, "rows.toml").expect("a valid workload");
+        let workload = rows(protocol, "1 us", "");
         let scheduler = workload.scheduler;
         let report = checked(&workload, &scheduler);
         assert_eq!(bounds(&report), [ms(5), ms(14), ms(16)], "{protocol}");
@@ -176,24 +184,11 @@ fn sections_that_follow_one_another_at_once_block_together() {
 /// A step that may take no time does not keep the sections apart; one that takes its time does.
 #[test]
 fn a_step_that_may_take_no_time_lets_sections_follow_one_another_at_once() {
-    let ms = |count: u64| Nanos(count * 1_000_000);
-    for (actual, m) in [(r#", actual = { uniform = ["0 ms", "1 ms"] }"#, 14), ("", 9)] {
-        let text = format!(
-            r#"
-            laxity = 1
-            name = "rows"
-            scheduler = "P-RM"
-            platform.cpus = 1
-            resource = [{{ name = "r" }}, {{ name = "s" }}]
-            task = [
-                {{ name = "h", period = "10 ms", body = [{{ cpu = "1 ms" }}, {{ critical = "r", body = [{{ cpu = "1 ms" }}] }}] }},
-                {{ name = "m", period = "20 ms", body = [{{ cpu = "2 ms" }}, {{ critical = "s", body = [{{ cpu = "1 ms" }}] }}] }},
-                {{ name = "l", period = "50 ms", body = [{{ critical = "r", body = [{{ cpu = "3 ms" }}] }}, {{ cpu = "1 ms"{actual} }}, {{ critical = "s", body = [{{ cpu = "4 ms" }}] }}, {{ cpu = "2 ms" }}] }},
-            ]
-            "#
-        );
-        let workload = Workload::from_toml(&text, "rows.toml").expect("a valid workload");
+    for (between, m) in
+        [(r#"{ cpu = "1 ms", actual = { uniform = ["0 ms", "1 ms"] } },"#, 14), (r#"{ cpu = "1 ms" },"#, 9)]
+    {
+        let workload = rows("priority-inheritance", "0 ms", between);
         let report = checked(&workload, &workload.scheduler);
-        assert_eq!(bounds(&report), [ms(5), ms(m), ms(17)], "{text}");
+        assert_eq!(bounds(&report), [ms(5), ms(m), ms(17)], "{between}");
     }
 }

@@ -1,6 +1,8 @@
 // What a program in C++ may do wrongly, or could believe to be wrong. Takes a directory for names, checks the results, and
 // prints "ok". Built with sanitizers where there are some.
 
+#include "expect.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,26 +18,6 @@ namespace
 {
 
 const char *directory;
-
-#define EXPECT(condition)                                                                                              \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                               \
-            std::exit(1);                                                                                              \
-        }                                                                                                              \
-    } while (0)
-
-// The error of `call`.
-template <typename F> laxity::Error error_of(F &&call)
-{
-    try {
-        call();
-    } catch (const laxity::Error &error) {
-        return error;
-    }
-    std::fprintf(stderr, "nothing was thrown\n");
-    std::exit(1);
-}
 
 // A run whose kernel uses memory that its graph owns, also while it is being ended.
 vx::Run counting(const char *name)
@@ -75,21 +57,21 @@ void objects_of_other_graphs_are_refused()
     vx::Graph first("first", directory), second("second", directory);
     const auto large = first.object("large", vx::image<uint8_t>(4096, 4096));
     const auto small = second.object("small", vx::value<uint8_t>());
-    const auto refused = error_of([&] { second.node("n", { vx::output(large) }, [](vx::Job &) {}); });
+    const auto refused = thrown<laxity::Error>([&] { second.node("n", { vx::output(large) }, [](vx::Job &) {}); });
 
     EXPECT(refused.result() == LAXITY_ERROR_NO_OBJECT && refused.node() == "n");
     EXPECT(std::strstr(refused.what(), "is one of another graph") && std::strstr(refused.what(), "VX_ERROR_INVALID_SCOPE"));
     // Nor can its views reach beyond an object of this graph that has another size.
     const vx::Object<vx::Matrix<uint8_t>> wrong(small.number(), vx::image<uint8_t>(4096, 4096));
     second.node("n", { vx::output(small) }, [=](vx::Job &job) {
-        const auto of_large = error_of([&] { job.write(large); });
+        const auto of_large = thrown<laxity::Error>([&] { job.write(large); });
         EXPECT(of_large.result() == LAXITY_ERROR_ACCESS);
-        const auto of_wrong = error_of([&] { job.write(wrong); });
+        const auto of_wrong = thrown<laxity::Error>([&] { job.write(wrong); });
         EXPECT(std::strstr(of_wrong.what(), "has 1 bytes and not 16777216"));
         job.write(small) = 1;
     });
     second.output({ vx::input(small) }, [=](vx::Job &job) {
-        const auto of_wrong = error_of([&] { job.read(wrong); });
+        const auto of_wrong = thrown<laxity::Error>([&] { job.read(wrong); });
         EXPECT(of_wrong.result() == LAXITY_ERROR_NO_OBJECT);
         EXPECT(job.read(small) == 1);
     });
@@ -101,20 +83,20 @@ void objects_of_other_graphs_are_refused()
 void negative_spans_are_refused(const char *file)
 {
     vx::Graph graph("spans", directory);
-    const auto of_budget = error_of([&] { graph.node("n", {}, [](vx::Job &) {}, -5ns); });
+    const auto of_budget = thrown<laxity::Error>([&] { graph.node("n", {}, [](vx::Job &) {}, -5ns); });
     EXPECT(of_budget.result() == LAXITY_ERROR_VALUE);
     EXPECT(!std::strcmp(of_budget.what(), "the budget of node n is -5 ns; make it 0 ns or longer"));
-    error_of([&] { graph.input({}, [](vx::Job &) { return true; }, -5ns); });
-    error_of([&] { graph.output({}, [](vx::Job &) {}, -5ns); });
+    thrown<laxity::Error>([&] { graph.input({}, [](vx::Job &) { return true; }, -5ns); });
+    thrown<laxity::Error>([&] { graph.output({}, [](vx::Job &) {}, -5ns); });
     graph.node("n", {}, [](vx::Job &job) {
         const laxity::Gpu none(nullptr);
-        const auto of_launch = error_of([&] { none.launch([](const laxity::View &) {}, -1ns); });
+        const auto of_launch = thrown<laxity::Error>([&] { none.launch([](const laxity::View &) {}, -1ns); });
         EXPECT(std::strstr(of_launch.what(), "the duration of a launch is -1 ns") && job.index() < 1'000'000);
     });
     const vx::Verified verified = graph.verify();
     vx::Options options;
     const auto refused = [&](const char *what) {
-        const auto error = error_of([&] { verified.spawn(options); });
+        const auto error = thrown<laxity::Error>([&] { verified.spawn(options); });
         EXPECT(error.result() == LAXITY_ERROR_VALUE && std::strstr(error.what(), what));
         options = { 1ms };
     };
@@ -130,7 +112,7 @@ void negative_spans_are_refused(const char *file)
     // As the standard library's, it returns at once.
     EXPECT(!run.wait_for(-1ns));
     laxity::Workload workload(file);
-    const auto of_run = error_of([&] { workload.run(-1s); });
+    const auto of_run = thrown<laxity::Error>([&] { workload.run(-1s); });
     EXPECT(std::strstr(of_run.what(), "the duration is -1000000000 ns"));
 }
 
@@ -152,7 +134,7 @@ void an_exception_that_escapes_ends_the_run(const char *file)
     options.scheduler = LAXITY_SCHEDULER_OTHER;
     laxity::check(laxity_workload_load(file, workload.out()));
     laxity::check(laxity_workload_bind(workload.get(), "camera", throws, nullptr, false));
-    const auto error = error_of([&] { laxity::check(laxity_workload_run(workload.get(), &options)); });
+    const auto error = thrown<laxity::Error>([&] { laxity::check(laxity_workload_run(workload.get(), &options)); });
     EXPECT(error.result() == LAXITY_ERROR_CODE);
     EXPECT(std::strstr(error.what(), "task \"camera\": job 2: its code let an exception escape"));
 }

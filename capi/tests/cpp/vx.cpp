@@ -1,5 +1,7 @@
 // Vision graphs from C++. Takes a directory for names, checks the results, and prints "ok".
 
+#include "expect.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -16,26 +18,6 @@ namespace
 {
 
 const char *directory;
-
-#define EXPECT(condition)                                                                                              \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                               \
-            std::exit(1);                                                                                              \
-        }                                                                                                              \
-    } while (0)
-
-// The exception of `call`.
-template <typename E, typename F> E thrown(F &&call)
-{
-    try {
-        call();
-    } catch (const E &error) {
-        return error;
-    }
-    std::fprintf(stderr, "nothing was thrown\n");
-    std::exit(1);
-}
 
 struct Point {
     float x, y;
