@@ -127,12 +127,7 @@ impl<S: Sink> Simulator<S> {
                 return;
             }
             self.cx.now = at;
-            if segments_end == at {
-                self.end_segments();
-            }
-            while let Some(timer) = self.cx.take_due_timer() {
-                self.fire(timer);
-            }
+            self.end_due(segments_end);
             self.release_due();
             self.tick_due();
             self.settle();
@@ -163,6 +158,24 @@ impl<S: Sink> Simulator<S> {
             at = at.min(ticks.next);
         }
         at
+    }
+
+    /// What ends now, completions before timeouts. A timeout may end the step of a job that has only spun until then: that
+    /// job, too, is complete before anything is released and before a quantum begins. `segments_end`: when the next segment
+    /// ends.
+    #[inline]
+    fn end_due(&mut self, mut segments_end: Instant) {
+        loop {
+            if segments_end == self.cx.now {
+                self.end_segments();
+            }
+            let Some(timer) = self.cx.take_due_timer() else { return };
+            self.fire(timer);
+            while let Some(timer) = self.cx.take_due_timer() {
+                self.fire(timer);
+            }
+            segments_end = self.ends.next();
+        }
     }
 
     /// First the jobs whose step ends, by job; then the ends of scheduler and interrupt code, by CPU.

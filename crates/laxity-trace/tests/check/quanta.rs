@@ -6,7 +6,7 @@ use super::policy::{deadline, judge, setup, with_overheads};
 use super::{A, B, C, only};
 use laxity_model::{CpuId, Nanos, OverheadKind, Quanta};
 use laxity_trace::check::Problem;
-use laxity_trace::{Event, Origin, TraceHeader};
+use laxity_trace::{DeviceId, Event, Origin, TraceHeader};
 
 /// Two CPUs, quanta of 4 units.
 fn quantum_driven(quanta: Quanta) -> TraceHeader {
@@ -74,6 +74,37 @@ fn a_quantum_is_decided_by_the_priorities_of_its_beginning() {
     assert!(inversions(&given_up(4, 8)).is_empty());
     assert_eq!(inversions(&given_up(4, 9)), [8]);
     assert_eq!(inversions(&given_up(3, 7)), [4]);
+}
+
+/// A spins until the interrupt of its GPU at 4, has nothing left and completes. Its CPU handles that interrupt and the tick in
+/// whichever order, so B may get it at 8, but not later; without an interrupt it must get it at 4.
+#[test]
+fn a_job_that_spins_until_an_interrupt_may_complete_after_the_tick_of_that_instant() {
+    let header = Setup { quantum: Some(4), ..setup(1) }.header();
+    let found = |is_interrupted: bool, linked: u64| {
+        let cpu = CpuId(0);
+        let mut events = vec![
+            (0, release(A, 10)),
+            (0, ready(A)),
+            (0, link(0, A)),
+            (0, dispatch(0, A)),
+            (1, release(B, 21)),
+            (1, ready(B)),
+            (2, Event::SpinBegin { cpu, job: A }),
+            (4, Event::Interrupt { cpu, device: DeviceId(0), job: Some(A) }),
+            (4, Event::SpinEnd { cpu, job: A }),
+            (4, complete(0, A)),
+            (linked, link(0, B)),
+            (linked, dispatch(0, B)),
+            (linked + 1, Event::End),
+        ];
+        events.retain(|(_, event)| is_interrupted || !matches!(event, Event::Interrupt { .. }));
+        judge(&header, &events)
+    };
+    assert!(found(true, 4).is_clean() && found(true, 8).is_clean() && found(false, 4).is_clean());
+    let what = Problem::NotWorkConserving { waiting: B, waiting_urgency: deadline(21) };
+    assert_eq!(only(&found(true, 12)), (8, Some(CpuId(0)), None, what));
+    assert_eq!(only(&found(false, 8)), (4, Some(CpuId(0)), None, what));
 }
 
 #[test]

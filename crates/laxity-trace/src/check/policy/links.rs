@@ -245,7 +245,7 @@ impl Links {
         }
     }
 
-    /// A job was dispatched on `cpu`.
+    /// A job was dispatched on `cpu`, or goes on there after it spun.
     pub fn note_dispatch(&mut self, at: Instant, cpu: CpuId) {
         self.dispatched_at = Some(at);
         if let Some(state) = self.cpus.get_mut(cpu.index()) {

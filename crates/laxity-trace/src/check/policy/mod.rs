@@ -68,6 +68,8 @@ pub struct PolicyCheck {
     links: Links,
     /// The CPUs that do not run what they are linked to; followed only where `ideal`.
     mismatched: BTreeSet<CpuId>,
+    /// When a device last interrupted.
+    interrupted_at: Option<Instant>,
     now: Instant,
     ended: bool,
     /// What was last found, by CPU: a violation that goes on is reported once.
@@ -121,6 +123,7 @@ impl PolicyCheck {
             replay: Replay::new(header),
             links: Links::new(header),
             mismatched: BTreeSet::new(),
+            interrupted_at: None,
             now: Instant::ZERO,
             ended: false,
             last_found: BTreeMap::new(),
@@ -348,6 +351,9 @@ impl PolicyCheck {
                     boundaries.dispatched(cpu);
                 }
             }
+            Event::Interrupt { .. } => self.interrupted_at = Some(at),
+            // The job goes on after all handlers of that instant, that of a tick included.
+            Event::SpinEnd { cpu, .. } if self.interrupted_at == Some(at) => self.links.note_dispatch(at, cpu),
             Event::Priority { job, .. } => self.links.note_priority(at, job, &self.replay),
             Event::NonPreemptiveBegin { job, .. } => self.links.set_non_preemptive_until(job, Instant::NEVER),
             Event::NonPreemptiveEnd { job, .. } => self.links.set_non_preemptive_until(job, at),
