@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use laxity_model::{CpuId, Instant, JobId, Nanos};
+use laxity_model::{CpuId, Instant, JobId, Nanos, TaskId};
 
 use super::parts::Parts;
 use super::{Act, Phase, Problem, Report, Violation};
@@ -17,7 +17,8 @@ use crate::{Event, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
 ///   program says when it runs; an interrupt thread has no period);
 /// - a job that skips a phase of its life, does two things at once, or begins before its predecessor completed;
 /// - a CPU with two jobs, a job on two CPUs or outside its cluster, two overheads at once;
-/// - a job that leaves its CPU within a non-preemptive section (its completion ends the section);
+/// - a job that leaves its CPU within a non-preemptive section (its completion ends the section), but for an interrupt thread,
+///   which live is above all jobs, and after which the job has that CPU again;
 /// - a job that completes after more or less execution than it demands: its cost where that is known, else, in a
 ///   simulated trace, at most its task's worst case; cache-related delays in addition. Bottom halves on its stack and
 ///   spinning are no execution; of an interrupt thread no worst case is known;
@@ -44,9 +45,21 @@ pub struct LegalityCheck<'a> {
     replay: Replay,
     tasks: Vec<TaskState>,
     parts: Parts<'a>,
+    /// Jobs that lost their CPUs within non-preemptive sections.
+    displaced: Vec<Displaced>,
     now: Instant,
     ended: bool,
     report: Report,
+}
+
+/// A job that lost its CPU within a non-preemptive section, in a live trace with interrupt threads.
+#[derive(Clone, Copy, Debug)]
+struct Displaced {
+    at: Instant,
+    cpu: CpuId,
+    job: JobId,
+    /// By an interrupt thread, whose dispatch follows.
+    by_thread: bool,
 }
 
 /// What is known of a task besides the replay.
@@ -68,6 +81,7 @@ impl<'a> LegalityCheck<'a> {
             replay: Replay::new(header),
             tasks: vec![TaskState::default(); header.tasks.len()],
             parts: Parts::new(header),
+            displaced: Vec::new(),
             now: Instant::ZERO,
             ended: false,
             report: Report::default(),
@@ -187,6 +201,9 @@ impl<'a> LegalityCheck<'a> {
                 None => Some(Problem::OutOfTurn { act, phase }),
                 Some(on) if on != cpu => Some(Problem::Elsewhere { act, on }),
                 Some(_) => match (act, phase) {
+                    (Act::Preempt, Phase::NonPreemptive) if self.may_be_displaced() => {
+                        return self.displaced.push(Displaced { at: self.now, cpu, job, by_thread: false });
+                    }
                     (Act::Preempt | Act::Suspend, Phase::NonPreemptive) => Some(Problem::LeftNonPreemptive { act }),
                     (Act::NonPreemptiveBegin, Phase::NonPreemptive) | (Act::NonPreemptiveEnd, Phase::Running) => {
                         Some(Problem::OutOfTurn { act, phase })
@@ -198,6 +215,45 @@ impl<'a> LegalityCheck<'a> {
         if let Some(what) = found {
             self.found(Some(cpu), Some(job), what);
         }
+    }
+
+    /// Whether an interrupt thread may take the CPU of a job in a non-preemptive section.
+    fn may_be_displaced(&self) -> bool {
+        self.header.origin == Origin::Live
+            && (0..self.header.tasks.len()).any(|at| self.header.is_thread(TaskId(at as u32)))
+    }
+
+    /// `job` is dispatched on `cpu`: judges what that says of jobs that were displaced from there, and of `job` if it was.
+    fn judge_displaced(&mut self, cpu: CpuId, job: JobId) {
+        let is_thread = self.header.is_thread(job.task);
+        let mut at = 0;
+        while let Some(displaced) = self.displaced.get_mut(at) {
+            if displaced.job == job {
+                let displaced = self.displaced.swap_remove(at);
+                if !displaced.by_thread {
+                    self.left(displaced);
+                } else if displaced.cpu != cpu {
+                    self.found(Some(cpu), Some(job), Problem::LeftNonPreemptive { act: Act::Dispatch });
+                }
+            } else if displaced.cpu == cpu && !displaced.by_thread {
+                displaced.by_thread = is_thread;
+                if is_thread {
+                    at += 1;
+                } else {
+                    let displaced = self.displaced.swap_remove(at);
+                    self.left(displaced);
+                }
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// The job was displaced by something else than an interrupt thread.
+    fn left(&mut self, displaced: Displaced) {
+        let Displaced { at, cpu, job, .. } = displaced;
+        let what = Problem::LeftNonPreemptive { act: Act::Preempt };
+        self.report.push(Violation { at, cpu: Some(cpu), job: Some(job), what });
     }
 
     /// Judges the dispatch of a job that has no CPU.
@@ -235,8 +291,19 @@ impl<'a> LegalityCheck<'a> {
                     self.found(Some(cpu), None, Problem::OverheadsOverlap { until });
                 }
             }
+            Event::End => {
+                for displaced in std::mem::take(&mut self.displaced) {
+                    // A recording may end between the two records.
+                    if !displaced.by_thread && displaced.at < at {
+                        self.left(displaced);
+                    }
+                }
+            }
             _ => {
                 if let Some((act, cpu, job)) = acts(event) {
+                    if act == Act::Dispatch && !self.displaced.is_empty() {
+                        self.judge_displaced(cpu, job);
+                    }
                     self.judge_act(act, cpu, job);
                 }
             }

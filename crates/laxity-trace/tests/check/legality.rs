@@ -250,6 +250,28 @@ fn a_non_preemptive_section_ends_before_its_job_leaves() {
     assert!(judge(&events).is_clean(), "completion ends the section");
 }
 
+/// B stands for an interrupt thread, which live is above all jobs.
+#[test]
+fn an_interrupt_thread_takes_the_cpu_of_a_live_section_which_goes_on_there() {
+    let mut live = TraceHeader { origin: Origin::Live, ..header() };
+    live.tasks[B.task.index()].kind = TaskKind::Thread;
+    let found = |header: &TraceHeader, last: &[(u64, Event)]| {
+        let inside = [(0, release(A, 10)), (0, ready(A)), (0, dispatch(0, A)), (1, section_begin(0, A))];
+        let thread = [(2, release(B, 22)), (2, ready(B)), (2, preempt(0, A))];
+        let events: Vec<_> = inside.into_iter().chain(thread).chain(last.iter().copied()).collect();
+        check::legality(header, &trace(&events), |_| None)
+    };
+    let by_thread = |next: u16| [(2, dispatch(0, B)), (3, complete(0, B)), (3, dispatch(next, A)), (9, Event::End)];
+    assert!(found(&live, &by_thread(0)).is_clean());
+    let (left, moved) = ([Act::Preempt, Act::Dispatch]).map(|act| Problem::LeftNonPreemptive { act }).into();
+    assert_eq!(only(&found(&live, &by_thread(1))), (3, Some(CpuId(1)), Some(A), moved));
+    assert_eq!(only(&found(&live, &[(3, dispatch(0, A))])), (2, Some(CpuId(0)), Some(A), left));
+    assert_eq!(only(&found(&live, &[(3, Event::End)])), (2, Some(CpuId(0)), Some(A), left));
+    let job = live.tasks[A.task.index()].kind;
+    live.tasks[B.task.index()].kind = job;
+    assert_eq!(only(&found(&live, &by_thread(0))), (2, Some(CpuId(0)), Some(A), left));
+}
+
 #[test]
 fn a_cpu_is_in_one_overhead_at_a_time() {
     let events = [(0, overhead(0, OverheadKind::Tick, 2)), (1, lock_wait(0, 1))];
