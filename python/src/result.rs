@@ -137,7 +137,7 @@ impl SimulationResult {
     /// What jobs waited for, as a `pyarrow.Table`: a row a task and cause; only causes that occurred.
     ///
     /// Columns: task (uint32), task_name, cause ("resource", "semaphore", "k_fmlp", "token", "engine", "gpu_operation",
-    /// "suspension"), count, total_ns, max_ns (int64).
+    /// "suspension", "budget"), count, total_ns, max_ns (int64).
     #[getter]
     fn waits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         table(py, tables::waits(&self.header, &self.summary)?)

@@ -5,6 +5,7 @@ use laxity_plan::Plan;
 use laxity_sim::Simulator;
 use laxity_trace::{Record, TraceHeader};
 
+pub mod budgets;
 pub mod features;
 pub mod fixed_priority;
 pub mod graphs;

@@ -22,8 +22,9 @@ struct Graph {
     first_edge: usize,
     /// The timer set last.
     timer: Instant,
-    /// For each node, the deadlines of released jobs that wait for feedback tokens or their predecessor.
-    announced: Vec<VecDeque<Instant>>,
+    /// For each node, the deadlines of released jobs that wait for feedback tokens or their predecessor, and when they were
+    /// released.
+    announced: Vec<VecDeque<(Instant, Instant)>>,
 }
 
 /// A job that is ready, by its task, and its deadline.
@@ -71,10 +72,10 @@ impl Graphs {
         self.handle(cx, graph, Event::Completed { node }, ready);
     }
 
-    /// Whether a job of `task`, a node, is released and waits, for feedback tokens or its predecessor.
-    pub fn has_released(&self, task: TaskId) -> bool {
+    /// Whether a job of `task`, a node, was released before `now` and waits, for feedback tokens or its predecessor.
+    pub fn has_waited(&self, task: TaskId, now: Instant) -> bool {
         let (graph, node) = self.node(task);
-        !self.graphs[graph].announced[node].is_empty()
+        self.graphs[graph].announced[node].front().is_some_and(|&(_, released)| released < now)
     }
 
     /// The graph that `task` is a node of, and its number there.
@@ -97,7 +98,7 @@ impl Graphs {
             match action {
                 Action::Released { node, index, deadline, .. } => {
                     cx.record(trace::Event::Release { job: job(node, index), deadline });
-                    graph.announced[node].push_back(deadline);
+                    graph.announced[node].push_back((deadline, cx.now));
                 }
                 Action::Consumed { node, index, edge, tokens } => {
                     cx.record(trace::Event::Consume { job: job(node, index), edge: edge_id(edge), tokens });
@@ -106,7 +107,8 @@ impl Graphs {
                     cx.record(trace::Event::Produce { job: job(node, index), edge: edge_id(edge), tokens });
                 }
                 Action::Ready { node, index } => {
-                    let deadline = graph.announced[node].pop_front().expect("a job is released before it is ready");
+                    let (deadline, _) =
+                        graph.announced[node].pop_front().expect("a job is released before it is ready");
                     ready.push((job(node, index).task, deadline));
                 }
             }

@@ -5,8 +5,8 @@ mod check_reference;
 use check_reference::hand::*;
 use check_reference::{Setup, UNIT, any_setup, at};
 use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, SignedNanos};
-use laxity_trace::metrics::{JobSummary, Metrics, OverheadUse, measure};
-use laxity_trace::{Event, Record, Sink, TraceHeader};
+use laxity_trace::metrics::{JobSummary, Metrics, OverheadUse, WaitCause, measure};
+use laxity_trace::{Event, LockInfo, LockKind, Record, Sink, TraceHeader};
 use proptest::prelude::*;
 
 const A: JobId = job(0, 0);
@@ -72,6 +72,42 @@ fn units(units: u64) -> Nanos {
 
 fn signed(units: i64) -> SignedNanos {
     SignedNanos(units * UNIT.0 as i64)
+}
+
+/// A suspends itself for 3 units, and then waits for 2 until its server has a budget.
+fn throttled() -> Vec<Record> {
+    let replenish = |deadline| Event::Replenish { task: A.task, budget: UNIT, deadline: at(deadline) };
+    trace(&[
+        (0, release(A, 16)),
+        (0, replenish(9)),
+        (0, ready(A)),
+        (0, dispatch(0, A)),
+        (2, suspend(0, A)),
+        (5, resume(A)),
+        (5, dispatch(0, A)),
+        (7, suspend(0, A)),
+        (9, replenish(18)),
+        (9, resume(A)),
+        (9, dispatch(0, A)),
+        (10, complete(0, A)),
+        (10, Event::End),
+    ])
+}
+
+#[test]
+fn a_wait_for_a_budget_is_no_suspension_with_locks_and_without() {
+    let alone = header();
+    let mut with_locks = header();
+    let kind = LockKind::Resource { order: laxity_model::EngineOrder::Priority };
+    with_locks.locks = vec![LockInfo { name: "map".to_owned(), kind, replicas: 1 }];
+    for header in [alone, with_locks] {
+        let summary = measure(&header, &throttled(), at(10));
+        let waits = &summary.tasks[0].waits;
+        let told: Vec<_> = waits.iter().map(|wait| (wait.cause, wait.count, wait.total, wait.max)).collect();
+        let suspension = (WaitCause::Suspension, 1, units(3), units(3));
+        assert_eq!(told, [suspension, (WaitCause::Budget, 1, units(2), units(2))]);
+        assert_eq!(summary.tasks[0].jobs.suspensions, 1);
+    }
 }
 
 #[test]

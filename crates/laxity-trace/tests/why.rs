@@ -220,7 +220,7 @@ fn a_lock_is_blamed_with_its_holder_until_it_is_granted() {
         [
             "0-1 executes",
             "1-3 waits for a lock: map, held by task1",
-            "3-4 is woken up: its lock is granted",
+            "3-4 is woken up: its lock is granted, or its budget is there",
             "4-5 executes",
         ]
     );
@@ -300,6 +300,65 @@ fn a_suspension_that_a_new_budget_ends_was_throttling() {
             "6-7 executes"
         ]
     );
+}
+
+/// ```text
+///   A      ~ # # x x ~ #      ~ release overhead, x without budget
+///          0 1 2 3 4 5 6
+/// ```
+#[test]
+fn the_interrupts_that_release_a_served_job_and_end_its_throttling_are_told_from_the_throttling() {
+    let header = header(1);
+    let replenish = Event::Replenish { task: A.task, budget: Nanos(1), deadline: laxity_model::Instant(9) };
+    let events = [
+        (0, release(A, 10)),
+        (0, overhead(0, OverheadKind::Release, 1)),
+        (1, replenish),
+        (1, ready(A)),
+        (1, dispatch(0, A)),
+        (3, suspend(0, A)),
+        (5, replenish),
+        (5, overhead(0, OverheadKind::Release, 1)),
+        (6, resume(A)),
+        (6, dispatch(0, A)),
+        (7, complete(0, A)),
+        (7, Event::End),
+    ];
+    let account = account(&header, &events, A);
+    assert_eq!(
+        told(&header, &account),
+        [
+            "0-1 its release: not handled yet",
+            "1-3 executes",
+            "3-5 budget exhausted",
+            "5-6 is woken up: its lock is granted, or its budget is there",
+            "6-7 executes"
+        ]
+    );
+}
+
+/// ```text
+///   A      ~ x x #      ~ its release overhead; B's is at 2, x without budget
+///          0 1 2 3
+/// ```
+#[test]
+fn a_job_that_is_released_without_budget_waits_for_one_once_its_release_is_handled() {
+    let header = header(1);
+    let replenish = Event::Replenish { task: A.task, budget: Nanos(1), deadline: laxity_model::Instant(9) };
+    let events = [
+        (0, release(A, 10)),
+        (0, overhead(0, OverheadKind::Release, 1)),
+        (2, release(B, 22)),
+        (2, overhead(0, OverheadKind::Release, 1)),
+        (3, ready(B)),
+        (3, replenish),
+        (3, ready(A)),
+        (3, dispatch(0, A)),
+        (4, complete(0, A)),
+        (4, Event::End),
+    ];
+    let account = account(&header, &events, A);
+    assert_eq!(told(&header, &account), ["0-1 its release: not handled yet", "1-3 budget exhausted", "3-4 executes"]);
 }
 
 /// Live, a thread notes that it is ready once it has a CPU: until then, what is there has it, or no job of the trace.

@@ -73,7 +73,13 @@ pub(super) fn analysed_tasks(
     refusals: &mut Vec<Refusal>,
 ) -> Vec<AnalysedTask> {
     let gpu_use = GpuUse::of(workload, scheduler);
-    let uses = |body: &[Step]| Uses::of(body, &workload.platform.gpus, gpu_use);
+    let is_protected = workload.gpu_management.bandwidth_lock.is_some();
+    let uses = |body: &[Step]| {
+        let mut uses = Uses::of(body, &workload.platform.gpus, gpu_use);
+        // A section that stands for an operation under the bandwidth lock is followed by its unlocking, which is a step.
+        uses.ends_executing &= !(is_protected && uses.demand.section > 0);
+        uses
+    };
     let mut all: Vec<AnalysedTask> = workload.tasks.iter().map(|task| of_task(task, uses(&task.body))).collect();
     for graph in &workload.graphs {
         all.extend(of_graph(graph, uses, refusals));

@@ -66,6 +66,16 @@ impl GpuUse {
         }
     }
 
+    /// Whether a job may find itself on another GPU than before, so that its state is copied.
+    pub fn may_move(self) -> bool {
+        matches!(self, GpuUse::Tokens { migration: Some(_), .. })
+    }
+
+    /// Whether a job may copy its state when it ends, as it keeps its token until then.
+    pub fn may_copy_at_the_end(self) -> bool {
+        self.may_move() && matches!(self, GpuUse::Tokens { to_the_end: true, .. })
+    }
+
     /// Whether a job keeps its token beyond the critical section in which it asked for it.
     pub fn outlasts_a_section(self, body: &[Step]) -> bool {
         let first = body.iter().find(|step| holds_gpu(step));

@@ -155,7 +155,7 @@ fn served(task: &AnalysedTask, machine: &Machine, late: u64) -> AnalysedTask {
         // It never waits, and keeps its priority.
         return task.clone();
     }
-    let budgets = task.wcet.div_ceil(server.budget).max(1);
+    let budgets = budgets(task, server);
     // A job begins up to `delay` after it arrives, and a node's up to `early` before.
     let delay = task.jitter.saturating_add(late).saturating_add(task.node.map_or(0, |tokens| tokens.held));
     let early = task.early;
@@ -219,6 +219,18 @@ fn served(task: &AnalysedTask, machine: &Machine, late: u64) -> AnalysedTask {
     }
 }
 
+/// How many budgets a job may need, the last of which it may await only to be complete: where it uses one up exactly with
+/// the last of its execution, and more than unlocking follows, it goes on when there is another, or by a later deadline.
+fn budgets(task: &AnalysedTask, server: Server) -> u64 {
+    let whole = task.wcet.div_ceil(server.budget).max(1);
+    whole.saturating_add(u64::from(awaits_another(task, server)))
+}
+
+/// Whether a job may await one budget more than it executes for.
+fn awaits_another(task: &AnalysedTask, server: Server) -> bool {
+    task.wcet > 0 && task.wcet.is_multiple_of(server.budget) && !task.uses.ends_executing
+}
+
 /// Why the budgets of a server may not begin at its releases, though it has their period and jobs need several.
 fn cannot_share(task: &AnalysedTask, server: Server, machine: &Machine) -> Option<String> {
     let reason = outrun(task, server.budget, task.period);
@@ -263,6 +275,14 @@ fn in_parts(task: &AnalysedTask, machine: &Machine) -> Option<String> {
         return Some(reason.to_owned());
     }
     let is_plain = task.suspensions == 0 && task.section == 0 && task.lock_requests == 0 && !task.uses_gpu();
+    if let Some(server) = task.server.filter(|server| task.wcet == server.budget && awaits_another(task, *server)) {
+        let reason = format!(
+            "its jobs use up their budget of {} exactly before they wait or use a GPU for the last time, and then may await \
+             another budget, or go on as less urgent, which is not analysed; raise the budget a little above the worst case",
+            Nanos(server.budget)
+        );
+        return (!is_plain).then_some(reason);
+    }
     let reason = "its jobs may use up their budget, and do more than execute: they suspend, or are throttled late because of \
                   a section; raise the budget to the worst case";
     (!is_plain).then(|| reason.to_owned())
@@ -326,6 +346,23 @@ pub(super) fn shared_when_tardy(context: &Context<'_>) -> Option<Failure> {
     let message = "its jobs share budgets when they are tardy, and then go by other deadlines than their own; no tardiness \
                    bound is known for that";
     Some(explain::of_task(context, *server, message.to_owned()))
+}
+
+/// Whether a member shares budgets under these bounds on response times: each job of a server that has its task's period
+/// finds the server idle, and its budget full, only where none is pending beyond that period.
+pub(super) fn shares_when_late(context: &Context<'_>, times: &[u64]) -> Option<Failure> {
+    let is_edf = context.machine.rule == PriorityRule::Edf;
+    let waits = |server: Server| is_edf || server.kind != ServerKind::CbsSoft;
+    let mut late = context.cluster.members.iter().zip(times).filter(|&(&index, &time)| {
+        let task = &context.analysed[index];
+        task.server.is_some_and(waits) && time > task.period
+    });
+    let (&task, &time) = late.next()?;
+    let message = format!(
+        "its jobs may be pending for {}, beyond its period, and then share budgets; no tardiness bound is known for that",
+        Nanos(time)
+    );
+    Some(explain::of_task(context, task, message))
 }
 
 /// Why isolated tasks have no bounds.

@@ -8,7 +8,7 @@ use super::context::{Context, Inflation};
 use super::edf;
 use super::explain;
 use super::hard::unbounded;
-use super::served::shared_when_tardy;
+use super::served::{shared_when_tardy, shares_when_late};
 use super::settled::{Settled, late, may_be_late};
 use super::{Accounting, BoundSource, Failure, Finding, Status};
 use crate::soft::{devi_anderson, tardiness, tardiness_ticks};
@@ -34,6 +34,16 @@ pub(super) struct Late {
 
 /// Decides for a cluster that is not known to be hard schedulable.
 pub(super) fn soft(context: &Context<'_>, limits: &Limits) -> Soft {
+    let soft = whatever_is_shared(context, limits);
+    let shared = soft.bounds.as_ref().and_then(|(late, _)| shares_when_late(context, &late.times));
+    match shared {
+        Some(failure) => Soft { finding: Finding::failed(Status::NotProven, vec![failure]), bounds: None },
+        None => soft,
+    }
+}
+
+/// The same as if late jobs of servers shared no budgets.
+fn whatever_is_shared(context: &Context<'_>, limits: &Limits) -> Soft {
     let failed = |status, failure| Soft { finding: Finding::failed(status, vec![failure]), bounds: None };
     if let Some(failure) = unbounded(context) {
         return failed(Status::Infeasible, failure);

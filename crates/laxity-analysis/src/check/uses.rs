@@ -1,6 +1,6 @@
 //! What a body asks of resources and GPUs: its requests for locks, and the GPU operations that it waits for.
 
-use laxity_model::{CopyDirection, Engine, Gpu, Step};
+use laxity_model::{CopyDirection, Engine, Gpu, Step, Waiting};
 
 use super::gpu_use::GpuUse;
 
@@ -81,6 +81,8 @@ pub(super) struct Uses {
     pub outlasts_a_section: bool,
     /// The non-preemptive section with which a job ends.
     pub ending: u64,
+    /// Whether a job that has executed for its worst case is complete then, or once it has unlocked what it holds.
+    pub ends_executing: bool,
     /// Whether the job holds nothing, and nothing need take time after its last section so far.
     has_just_unlocked: bool,
 }
@@ -90,6 +92,7 @@ impl Uses {
     pub fn of(body: &[Step], gpus: &[Gpu], gpu_use: GpuUse) -> Uses {
         let mut uses = Uses { outlasts_a_section: gpu_use.outlasts_a_section(body), ..Uses::default() };
         uses.ending = if let Some(Step::NonPreemptive(time)) = body.last() { time.wcet.0 } else { 0 };
+        uses.ends_executing = ends_executing(body, gpu_use) && !waits_later(body);
         let whole = gpu_use.with_section(body);
         uses.demand = uses.steps(&whole, gpus, gpu_use, &mut Vec::new());
         uses
@@ -167,6 +170,35 @@ impl Uses {
         let (suspensions, requests) = (demand.suspensions.saturating_add(1), demand.requests.saturating_add(1));
         Demand { suspensions, requests, ..demand }
     }
+}
+
+/// Whether a body ends with a step that executes, and copies nothing after it.
+fn ends_executing(body: &[Step], gpu_use: GpuUse) -> bool {
+    match body.last() {
+        Some(Step::Cpu(time) | Step::NonPreemptive(time)) => {
+            time.wcet.0 > 0 && !(gpu_use.may_copy_at_the_end() && body.iter().any(uses_gpu))
+        }
+        Some(Step::Critical { body, .. }) => ends_executing(body, gpu_use),
+        Some(Step::GpuSection { body }) => !gpu_use.may_move() && ends_executing(body, gpu_use),
+        Some(Step::Suspend(_) | Step::Gpu(_)) | None => false,
+    }
+}
+
+fn uses_gpu(step: &Step) -> bool {
+    match step {
+        Step::Gpu(_) => true,
+        Step::GpuSection { body } | Step::Critical { body, .. } => body.iter().any(uses_gpu),
+        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => false,
+    }
+}
+
+/// Whether a job may wait at its end for an operation that it issued before.
+fn waits_later(body: &[Step]) -> bool {
+    body.iter().any(|step| match step {
+        Step::Gpu(operation) => operation.waiting == Waiting::Asynchronous,
+        Step::GpuSection { body } | Step::Critical { body, .. } => waits_later(body),
+        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => false,
+    })
 }
 
 impl Demand {

@@ -119,6 +119,7 @@ const fn cause(cause: WaitCause) -> &'static str {
         WaitCause::Engine => "engine lock",
         WaitCause::GpuOperation => "own GPU operation",
         WaitCause::Suspension => "suspension",
+        WaitCause::Budget => "budget",
     }
 }
 

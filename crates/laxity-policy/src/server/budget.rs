@@ -90,8 +90,8 @@ impl Budget {
 
     /// A job that was released at `release` is to begin. It must wait while there is no budget.
     pub fn begin(&mut self, release: Instant) {
-        if release > self.last {
-            // The last job was complete by then; one that was released earlier found work.
+        if release >= self.last {
+            // The last job was complete by then; one that was released earlier found work. Of one instant, idle comes first.
             self.server.idle(self.last);
             self.throttled = None;
             self.last = release;

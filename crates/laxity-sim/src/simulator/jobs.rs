@@ -172,9 +172,10 @@ impl<S: Sink> Simulator<S> {
         let is_node =
             matches!(self.plan.tasks[task.index()].released_by, ReleasedBy::TimeAndTokens | ReleasedBy::Tokens);
         if !self.servers.is_empty() {
-            // A node's next job may have been released and wait for this one.
-            let more = more || is_node && self.graphs.has_released(task);
-            self.server_finished(cpu, task, more);
+            // One that is released at this very instant finds the server idle. A node's may have waited for this one.
+            let now = self.cx.now;
+            let waited = self.has_waited(task) || is_node && self.graphs.has_waited(task, now);
+            self.server_finished(cpu, task, waited);
         }
         if more {
             self.make_ready(cpu, task);
@@ -182,6 +183,13 @@ impl<S: Sink> Simulator<S> {
         if is_node {
             self.with_tokens(Some(cpu), |graphs, cx, ready| graphs.complete(cx, task, ready));
         }
+    }
+
+    /// Whether a job of `task` arrived before now and waits for its predecessor.
+    fn has_waited(&self, task: TaskId) -> bool {
+        let relative = self.plan.tasks[task.index()].releases.deadline;
+        let next = self.tasks[task.index()].backlog.front();
+        next.is_some_and(|deadline| deadline.0 < self.cx.now.0.saturating_add(relative.0))
     }
 
     #[inline(never)]

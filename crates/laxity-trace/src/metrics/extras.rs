@@ -1,6 +1,6 @@
 //! Measurements that only some workloads need: of devices, locks, graphs.
 
-use laxity_model::Instant;
+use laxity_model::{Instant, TaskId};
 
 use super::chains::Chains;
 use super::devices::{Devices, has_devices};
@@ -54,6 +54,14 @@ impl Extras {
             Some(inversions) => inversions.record(at, event, replay),
             None => replay.apply(at, event),
         }
+    }
+
+    /// The server that is `task` has a budget; answers whether its job seemed to have suspended itself, and waited for that.
+    #[inline(never)]
+    pub fn budget_comes(&mut self, task: TaskId, replay: &Replay) -> bool {
+        // In a section a job needs no budget, and waits for something else.
+        let holds = |job| replay.details().locks.held_by(job).next().is_some();
+        !self.waits.suspended(task).is_some_and(holds) && self.waits.budget_comes(task)
     }
 
     pub fn waits(&self, task: usize) -> Vec<WaitSummary> {

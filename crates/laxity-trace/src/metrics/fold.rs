@@ -6,6 +6,7 @@ use super::cpu::CpuFold;
 use super::extras::Extras;
 use super::job::JobFold;
 use super::memory::MemoryFold;
+use super::waits::Waits;
 use super::{CpuSummary, MachineSummary, OverheadUse, Summary, TaskSummary};
 use crate::replay::{Change, Cpu, Replay, Running};
 use crate::{Event, Sink, TaskKind, TraceHeader};
@@ -22,6 +23,8 @@ pub struct Metrics {
     jobs: Vec<JobFold>,
     cpus: Vec<CpuFold>,
     extras: Option<Box<Extras>>,
+    /// Without `extras`: the suspensions, which need no more than their records.
+    suspensions: Option<Box<Waits>>,
     memory: Option<Box<MemoryFold>>,
 }
 
@@ -35,6 +38,7 @@ impl Metrics {
             replay: if extras.is_some() { Replay::new(header) } else { Replay::of_jobs_and_cpus(header) },
             jobs: vec![JobFold::default(); header.tasks.len()],
             cpus: vec![CpuFold::default(); header.cpus],
+            suspensions: extras.is_none().then(|| Box::new(Waits::new(header))),
             extras,
             memory: MemoryFold::new(header).map(Box::new),
         }
@@ -100,7 +104,11 @@ impl Metrics {
             task: TaskId(index as u32),
             name: name.clone(),
             jobs: fold.summary(true),
-            waits: self.extras.as_ref().map(|extras| extras.waits(index)).unwrap_or_default(),
+            waits: match (&self.extras, &self.suspensions) {
+                (Some(extras), _) => extras.waits(index),
+                (None, Some(suspensions)) => suspensions.summary(index),
+                (None, None) => Vec::new(),
+            },
         })
     }
 
@@ -193,6 +201,23 @@ impl Metrics {
         }
     }
 
+    /// Tells suspensions from waits for a budget.
+    #[inline(never)]
+    fn count_suspension(&mut self, at: Instant, event: Event) {
+        let seemed = match (event, &mut self.extras, &mut self.suspensions) {
+            (Event::Replenish { task, .. }, Some(extras), _) => extras.budget_comes(task, &self.replay).then_some(task),
+            (Event::Replenish { task, .. }, None, Some(waits)) => waits.budget_comes(task).then_some(task),
+            (_, None, Some(waits)) => {
+                waits.record_suspension(at, event);
+                None
+            }
+            _ => None,
+        };
+        if let Some(fold) = seemed.and_then(|task| self.jobs.get_mut(task.index())) {
+            fold.suspensions = fold.suspensions.saturating_sub(1);
+        }
+    }
+
     /// Events that are rare in schedules of tasks without GPUs: out of line, so that the rest stays small.
     #[inline(never)]
     fn count_rare(&mut self, event: Event) {
@@ -244,7 +269,15 @@ impl Sink for Metrics {
             None => self.replay.apply(at, event),
             Some(extras) => extras.record(at, event, &mut self.replay),
         };
+        let tells = match event {
+            Event::Suspend { .. } => matches!(change, Change::Stopped { .. }),
+            Event::Resume { .. } | Event::Replenish { .. } => true,
+            _ => false,
+        };
         self.count(at, event, change);
+        if tells {
+            self.count_suspension(at, event);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use laxity_model::{Instant, JobId, LockId, Nanos};
+use laxity_model::{Instant, JobId, LockId, Nanos, TaskId};
 use serde::Serialize;
 
 use crate::replay::Details;
@@ -26,6 +26,8 @@ pub enum WaitCause {
     GpuOperation,
     /// Suspended for another reason.
     Suspension,
+    /// Of a server: suspended until there was a budget again. A job that waits for one before it begins is not counted.
+    Budget,
 }
 
 impl WaitCause {
@@ -39,6 +41,7 @@ impl WaitCause {
             WaitCause::Engine => "engine",
             WaitCause::GpuOperation => "gpu_operation",
             WaitCause::Suspension => "suspension",
+            WaitCause::Budget => "budget",
         }
     }
 }
@@ -76,7 +79,7 @@ struct TaskWaits {
     by_cause: [Wait; WaitCause::ALL.len()],
     /// Of `by_cause`, the waits for each resource.
     by_resource: BTreeMap<LockId, Wait>,
-    suspension: Option<(JobId, Suspension)>,
+    suspension: Option<(JobId, Instant, Suspension)>,
 }
 
 /// The cause of a suspension, as far as it is known.
@@ -86,6 +89,8 @@ enum Suspension {
     Lock,
     /// A GPU operation of the job: something happened to it since.
     Gpu,
+    /// A budget: one came since.
+    Budget,
     Other,
 }
 
@@ -138,16 +143,9 @@ impl Waits {
             }
             Event::Suspend { job, .. } => {
                 let waits_for_lock = before.locks.request(job).is_some();
-                let suspension = if waits_for_lock { Suspension::Lock } else { Suspension::Other };
-                if let Some(task) = self.tasks.get_mut(job.task.index()) {
-                    task.suspension = Some((job, suspension));
-                }
+                self.suspend(at, job, if waits_for_lock { Suspension::Lock } else { Suspension::Other });
             }
-            Event::Resume { job, .. } => {
-                if let Some(since) = before.queues.suspended(job) {
-                    self.resume(job, at.saturating_since(since));
-                }
-            }
+            Event::Resume { job, .. } if before.queues.suspended(job).is_some() => self.resume(at, job),
             Event::EngineBegin { job, .. }
             | Event::EngineEnd { job, .. }
             | Event::Interrupt { job: Some(job), .. }
@@ -161,18 +159,50 @@ impl Waits {
         }
     }
 
-    fn resume(&mut self, job: JobId, span: Nanos) {
-        let suspension = self.tasks.get_mut(job.task.index()).and_then(|task| task.suspension.take());
-        match suspension.filter(|&(of, _)| of == job) {
-            Some((_, Suspension::Gpu)) => self.add(job, WaitCause::GpuOperation, span),
-            Some((_, Suspension::Other)) => self.add(job, WaitCause::Suspension, span),
-            Some((_, Suspension::Lock)) | None => {}
+    /// The same where no job waits for locks, devices or tokens.
+    #[inline(never)]
+    pub fn record_suspension(&mut self, at: Instant, event: Event) {
+        match event {
+            Event::Suspend { job, .. } => self.suspend(at, job, Suspension::Other),
+            Event::Resume { job, .. } => self.resume(at, job),
+            _ => {}
         }
+    }
+
+    /// The server that is `task` has a budget, and its job, which holds no lock, may have waited for that. Answers whether it
+    /// seemed to have suspended itself until now.
+    pub fn budget_comes(&mut self, task: TaskId) -> bool {
+        let suspension = self.tasks.get_mut(task.index()).and_then(|task| task.suspension.as_mut());
+        let other = suspension.filter(|(.., kind)| *kind == Suspension::Other);
+        other.map(|(.., kind)| *kind = Suspension::Budget).is_some()
+    }
+
+    /// The job of `task` that is suspended, if one is.
+    pub fn suspended(&self, task: TaskId) -> Option<JobId> {
+        self.tasks.get(task.index())?.suspension.map(|(job, ..)| job)
+    }
+
+    fn suspend(&mut self, at: Instant, job: JobId, suspension: Suspension) {
+        if let Some(task) = self.tasks.get_mut(job.task.index()) {
+            task.suspension = Some((job, at, suspension));
+        }
+    }
+
+    fn resume(&mut self, at: Instant, job: JobId) {
+        let suspension = self.tasks.get_mut(job.task.index()).and_then(|task| task.suspension.take());
+        let Some((_, since, suspension)) = suspension.filter(|&(of, ..)| of == job) else { return };
+        let cause = match suspension {
+            Suspension::Gpu => WaitCause::GpuOperation,
+            Suspension::Other => WaitCause::Suspension,
+            Suspension::Budget => WaitCause::Budget,
+            Suspension::Lock => return,
+        };
+        self.add(job, cause, at.saturating_since(since));
     }
 
     fn note_gpu(&mut self, job: JobId) {
         let suspension = self.tasks.get_mut(job.task.index()).and_then(|task| task.suspension.as_mut());
-        if let Some((_, suspension)) = suspension.filter(|(of, kind)| (*of, *kind) == (job, Suspension::Other)) {
+        if let Some((.., suspension)) = suspension.filter(|(of, _, kind)| (*of, *kind) == (job, Suspension::Other)) {
             *suspension = Suspension::Gpu;
         }
     }
@@ -194,7 +224,7 @@ impl Wait {
 
 impl WaitCause {
     /// All causes.
-    pub const ALL: [WaitCause; 7] = [
+    pub const ALL: [WaitCause; 8] = [
         WaitCause::Resource,
         WaitCause::Semaphore,
         WaitCause::KFmlp,
@@ -202,6 +232,7 @@ impl WaitCause {
         WaitCause::Engine,
         WaitCause::GpuOperation,
         WaitCause::Suspension,
+        WaitCause::Budget,
     ];
 
     fn of(kind: &LockKind) -> Option<Self> {

@@ -17,6 +17,8 @@ pub(super) struct Life {
     pub has_tokens: bool,
     /// What is there that it waited for, and it has not gone on since.
     pub after: After,
+    /// When the interrupt that releases it was handled, as far as that took time.
+    handled: Instant,
     drafts: Vec<(Instant, Instant, Draft)>,
     /// The drafts before this one have their causes.
     settled: usize,
@@ -31,6 +33,8 @@ pub(super) enum After {
     Operation(GpuId),
     /// It was granted a lock.
     Grant,
+    /// Its server has a budget again.
+    Budget,
 }
 
 /// The cause of a piece, as far as it is known.
@@ -55,7 +59,7 @@ impl Draft {
                 let of = |cause: &Cause| if is_there(cause) { by } else { *cause };
                 Some(Draft::Known(causes.iter().map(of).collect()))
             }
-            Draft::Unready | Draft::Waits(_, After::Operation(_) | After::Grant) if is_woken => {
+            Draft::Unready | Draft::Waits(_, After::Operation(_) | After::Grant | After::Budget) if is_woken => {
                 Some(Draft::Known(vec![by]))
             }
             _ => None,
@@ -72,6 +76,7 @@ impl Life {
             refill: None,
             has_tokens: false,
             after: After::Nothing,
+            handled: Instant::ZERO,
             drafts: Vec::new(),
             settled: 0,
         };
@@ -115,7 +120,7 @@ impl Life {
 
     /// An operation of the job begins on the engine: that is what it waited for.
     pub fn operation_begins(&mut self, gpu: GpuId, engine: Engine) {
-        self.explain(|draft| match draft {
+        self.explain(|draft, _| match draft {
             Draft::Waits(operations, _) => {
                 let there = operations.iter().find(|operation| (operation.gpu, operation.engine) == (gpu, engine));
                 Some(Cause::Engine { gpu, engine, by: there.map(|operation| operation.job) })
@@ -146,12 +151,30 @@ impl Life {
         }
         self.drafts = drafts;
         self.settled = 0;
-        self.explain(|_| None);
+        self.explain(|_, _| None);
     }
 
-    /// The budget of the job's task is replenished: that is what it waited for.
+    /// The handler of a release interrupt has a CPU from `at` on, for `duration`: the first since the job's release is that of its own.
+    pub fn release_is_handled(&mut self, at: Instant, duration: Nanos) {
+        if at >= self.release && self.handled < self.release {
+            self.handled = at.saturating_add(duration);
+        }
+    }
+
+    /// The budget of the job's task is replenished: that is what it waited for, once its release was handled.
     pub fn budget_comes(&mut self) {
-        self.explain(|draft| match draft {
+        let handled = self.handled;
+        let open = self.drafts.split_off(self.settled);
+        for (from, to, draft) in open {
+            let until = handled.clamp(from, to);
+            if draft == Draft::Unready && from < until && until < to {
+                self.drafts.extend([(from, until, draft.clone()), (until, to, draft)]);
+            } else {
+                self.drafts.push((from, to, draft));
+            }
+        }
+        self.explain(|draft, to| match draft {
+            Draft::Unready if to <= handled => Some(Cause::Release),
             Draft::Waits(..) | Draft::Unready => Some(Cause::Throttled),
             Draft::Known(_) => None,
         });
@@ -159,20 +182,20 @@ impl Life {
 
     /// The job goes on, and nothing more will be known of why it waited.
     pub fn settle(&mut self) {
-        self.explain(|draft| match draft {
+        self.explain(|draft, _| match draft {
             Draft::Waits(_, After::Nothing) => Some(Cause::Suspension),
             Draft::Waits(_, After::Operation(gpu)) => Some(Cause::WakeUp(Some(*gpu))),
-            Draft::Waits(_, After::Grant) => Some(Cause::WakeUp(None)),
+            Draft::Waits(_, After::Grant | After::Budget) => Some(Cause::WakeUp(None)),
             Draft::Unready => Some(Cause::Release),
             Draft::Known(_) => None,
         });
         self.after = After::Nothing;
     }
 
-    /// Gives the open drafts the cause that `of` knows; none stays open.
-    fn explain(&mut self, of: impl Fn(&Draft) -> Option<Cause>) {
-        for (.., draft) in &mut self.drafts[self.settled..] {
-            if let Some(cause) = of(draft) {
+    /// Gives the open drafts the cause that `of` knows of one, and of when it ends; none stays open.
+    fn explain(&mut self, of: impl Fn(&Draft, Instant) -> Option<Cause>) {
+        for (_, to, draft) in &mut self.drafts[self.settled..] {
+            if let Some(cause) = of(draft, *to) {
                 *draft = Draft::Known(vec![cause]);
             }
         }

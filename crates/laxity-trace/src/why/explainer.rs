@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use laxity_model::{CpuId, EdgeId, Instant, JobId, LockId, Nanos, PriorityRule};
+use laxity_model::{CpuId, EdgeId, Instant, JobId, LockId, Nanos, OverheadKind, PriorityRule, TaskId};
 
 use super::draft::{After, Draft, Life};
 use super::{Account, Cause, Standing};
@@ -170,9 +170,17 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
             Event::Grant { job, .. } if self.replay.details().queues.suspended(job).is_some() => {
                 self.life(job).into_iter().for_each(|life| life.after = After::Grant);
             }
-            Event::Replenish { task, .. } => {
-                let lives = self.lives.iter_mut().filter(|(job, _)| job.task == task);
-                lives.for_each(|(_, life)| life.budget_comes());
+            Event::Replenish { task, .. } => self.budget_comes(task),
+            Event::Overhead { kind: OverheadKind::Release, cpu, duration } => {
+                let clusters = &self.header.clusters;
+                // A CPU of no cluster handles the interrupts of all.
+                let is_dedicated = !clusters.iter().any(|cpus| cpus.contains(&cpu));
+                for (job, life) in &mut self.lives {
+                    let cluster = self.header.tasks[job.task.index()].cluster;
+                    if is_dedicated || clusters.get(cluster).is_some_and(|cpus| cpus.contains(&cpu)) {
+                        life.release_is_handled(at, duration);
+                    }
+                }
             }
             Event::Produce { edge, tokens, .. } => {
                 let on_edge = &mut self.tokens[edge.index()];
@@ -187,6 +195,23 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
             _ => {}
         }
         None
+    }
+
+    /// The server that is `task` has a budget: a job that had given up its CPU for that, or was to begin, is told.
+    fn budget_comes(&mut self, task: TaskId) {
+        let details = self.replay.details();
+        for (&job, life) in self.lives.iter_mut().filter(|(job, _)| job.task == task) {
+            let is_suspended = details.queues.suspended(job).is_some();
+            // In a section a job needs no budget, and waits for something else.
+            let waits_for_more = details.locks.request(job).is_some() || details.locks.held_by(job).next().is_some();
+            if is_suspended && waits_for_more {
+                continue;
+            }
+            life.budget_comes();
+            if is_suspended {
+                life.after = After::Budget;
+            }
+        }
     }
 
     fn life(&mut self, job: JobId) -> Option<&mut Life> {

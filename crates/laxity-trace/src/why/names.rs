@@ -114,7 +114,7 @@ impl Blame {
                 }
             }
             Blame::WakeUp(Some(gpu)) => format!("its operation on {} is complete", gpu_name(header, gpu.index())),
-            Blame::WakeUp(None) => "its lock is granted".to_owned(),
+            Blame::WakeUp(None) => "its lock is granted, or its budget is there".to_owned(),
             Blame::Unoccupied => match header.origin {
                 Origin::Simulated => "a CPU is idle".to_owned(),
                 Origin::Live if header.outsiders.is_empty() => {
