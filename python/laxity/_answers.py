@@ -87,13 +87,14 @@ class Account:
     """Which job of the task; the first is 0."""
     arrival_ns: int
     release_ns: int
-    deadline_ns: int
+    deadline_ns: int | None
+    """Absolute; None of a best-effort job, which has none."""
     completion_ns: int | None
     """None if it was pending when the trace ended."""
     time_ns: int
     """From the arrival to the completion, or to the end of the trace: the sum of the parts."""
-    lateness_ns: int
-    """Negative if it was early."""
+    lateness_ns: int | None
+    """Negative if it was early; None without a deadline."""
     parts: tuple[Part, ...]
     """The largest first."""
     pieces: pa.Table = field(repr=False)

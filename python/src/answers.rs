@@ -6,7 +6,7 @@ use std::time::{Duration, Instant as WallInstant};
 use laxity_analysis::check::{Accounting, Criterion, JsonReport, Options, check};
 use laxity_model::{JobId, Nanos};
 use laxity_plan::default_duration;
-use laxity_trace::why::{self, Wanted, explain, job_name, wanted, worst};
+use laxity_trace::why::{self, Wanted, explain, job_name, longest, wanted, worst};
 use laxity_tune::{Effort, Host, Part, Score, Setting, Space, scaled, tune};
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -66,6 +66,9 @@ pub fn _why<'py>(
     let chosen = job.map(|text| wanted(header, text)).transpose().map_err(value_error)?;
     let jobs: Vec<JobId> = match chosen {
         Some(Wanted::Job(job)) => vec![job],
+        Some(Wanted::Task(task)) if !header.tasks[task.index()].kind.has_deadlines() => {
+            longest(records, task).into_iter().take(count).collect()
+        }
         of => {
             let task = of.map(|wanted| match wanted {
                 Wanted::Task(task) => task,

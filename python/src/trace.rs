@@ -156,7 +156,7 @@ impl PyTrace {
     ///
     /// Columns: task (uint32), task_name (dictionary of string), job (uint32, 0 first), release_ns, arrival_ns,
     /// deadline_ns (absolute), completion_ns, response_time_ns, lateness_ns, tardiness_ns (int64, null where not known:
-    /// of an incomplete job the last four), preemptions, migrations (uint32), executed_ns (int64), missed (bool),
+    /// of an incomplete job the last four; of a best-effort job those about its deadline, as it has none), preemptions, migrations (uint32), executed_ns (int64), missed (bool),
     /// spinning_ns, awaiting_locks_ns, inheriting_ns, operations_ns (on engines of GPUs), bottom_halves_ns (on its
     /// behalf, on CPUs' stacks) (int64), owner (dictionary, `task.job`: the job that a job of an interrupt thread serves).
     fn jobs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

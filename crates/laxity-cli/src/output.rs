@@ -1,5 +1,6 @@
 //! Standard output and standard error: the one way to a terminal, on which text is painted and cleaned.
 
+use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
@@ -58,9 +59,10 @@ impl Output {
 
     fn send(&mut self) -> Result<(), CliError> {
         let text = std::mem::take(&mut self.text);
-        if self.closed {
+        if self.closed || text.is_empty() {
             return Ok(());
         }
+        must_be_open()?;
         let written = self.stream.write_all(painted(&text).as_bytes());
         self.unless_closed(written)
     }
@@ -77,6 +79,17 @@ impl Output {
     }
 }
 
+/// Fails if this process was started without a standard output (`>&-`): Rust puts `/dev/null` in its place, and results would
+/// be lost without a word.
+pub fn must_be_open() -> Result<(), CliError> {
+    #[cfg(target_os = "linux")]
+    if laxity_sys::standard_output::was_closed() {
+        const EBADF: i32 = 9;
+        return Err(CliError::Print(io::Error::from_raw_os_error(EBADF)));
+    }
+    Ok(())
+}
+
 /// Reports wrong usage as clap does, and what it prints on request. Where the arguments hold something that a terminal
 /// would obey, in plain letters.
 pub fn usage(error: &clap::Error) -> Result<(), CliError> {
@@ -84,6 +97,9 @@ pub fn usage(error: &clap::Error) -> Result<(), CliError> {
     if error.use_stderr() && painted(&plain) != plain {
         to_stderr(plain.trim_end());
         return Ok(());
+    }
+    if !error.use_stderr() {
+        must_be_open()?;
     }
     match error.print().and_then(|()| io::stdout().flush()) {
         // What is asked for is a result; its reader may have seen enough.
@@ -106,6 +122,16 @@ pub fn note(text: impl Display) {
     to_stderr(format_args!("{}note:{} {text}", style::NOTE, style::RESET));
 }
 
+/// `text` as one word of a shell: in quotes if it has to be.
+pub fn word(text: &str) -> Cow<'_, str> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:,+@%=".contains(letter);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => Cow::Borrowed(text),
+        // Within single quotes only their end is special.
+        false => Cow::Owned(format!("'{}'", text.replace('\'', r"'\''"))),
+    }
+}
+
 /// Says on standard error what is probably not meant.
 pub fn warning(text: impl Display) {
     to_stderr(format_args!("{}warning:{} {text}", style::WARNING, style::RESET));
@@ -114,4 +140,17 @@ pub fn warning(text: impl Display) {
 /// A line on standard error. If that is closed, no reader is left to tell.
 pub fn to_stderr(line: impl Display) {
     let _ = writeln!(anstream::stderr(), "{}", painted(&line.to_string()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_is_suggested_can_be_pasted() {
+        assert_eq!(word("traces/car-1.lxt"), "traces/car-1.lxt");
+        assert_eq!(word("n x\"u.lxt"), "'n x\"u.lxt'");
+        assert_eq!(word("it's"), r"'it'\''s'");
+        assert_eq!(["", "~a", "$HOME", "a;b"].map(|text| word(text).into_owned()), ["''", "'~a'", "'$HOME'", "'a;b'"]);
+    }
 }

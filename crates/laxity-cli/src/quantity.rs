@@ -86,6 +86,20 @@ pub fn counted(count: u64, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
+/// A number of things to show, at least one, from a command line.
+pub fn parse_count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("that shows nothing; write 1 or more".to_owned()),
+        Ok(count) => Ok(count),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The seed of random numbers, from a command line.
+pub fn parse_seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a seed is a whole number of 0 to {}", u64::MAX))
+}
+
 /// A span to three decimals of its natural unit: `9.38 us`, `33.333 ms`. For prose, where [`Nanos`] itself would show
 /// every digit.
 pub fn short(span: Nanos) -> String {

@@ -11,6 +11,7 @@ const BRANDENBURG: &str = include_str!("../data/brandenburg2009_gedf_plugin_over
 const ELLIOTT: &str = include_str!("../data/elliott2012_klmirqd_overheads_us.csv");
 
 const FAMILY: &str = "brandenburg2009";
+const NONE: &str = "none";
 const KLMIRQD: &str = "elliott2012-klmirqd";
 const PLUGINS: [&str; 7] = ["CEm", "FEm", "HEm", "CQm", "CE1", "FE1", "CQ1"];
 
@@ -71,6 +72,23 @@ impl OverheadProfile {
         names
     }
 
+    /// The published profiles that are meant by the family `name`, such as `brandenburg2009-worst` or
+    /// `brandenburg2009-worst-aligned`: one for each scheduler that was measured. `None`: it is no family.
+    pub fn family(name: &str) -> Option<Vec<String>> {
+        let (statistic, quanta) = match name.split('-').collect::<Vec<_>>()[..] {
+            [FAMILY, statistic] if is_statistic(statistic) => (statistic, None),
+            [FAMILY, statistic, quanta] if is_statistic(statistic) && is_quanta(quanta) => (statistic, Some(quanta)),
+            _ => return None,
+        };
+        let is_member = |name: &String| match name.split('-').collect::<Vec<_>>()[..] {
+            [FAMILY, _, of_statistic, of_quanta] => {
+                of_statistic == statistic && quanta.is_none_or(|quanta| of_quanta == quanta)
+            }
+            _ => false,
+        };
+        Some(OverheadProfile::published_names().into_iter().filter(is_member).collect())
+    }
+
     /// The published profile of `scheduler`'s realization; an error for the five that paper 002 did not measure.
     pub fn published_for(scheduler: &Scheduler, statistic: Statistic) -> Result<OverheadProfile, UnknownProfile> {
         let quanta = if scheduler.quanta == Quanta::Aligned { "aligned" } else { "staggered" };
@@ -89,7 +107,7 @@ impl OverheadProfile {
     ///
     /// A family that names the quanta takes those, one that does not (`brandenburg2009-worst`) the scheduler's.
     pub fn named(name: &str, scheduler: &Scheduler) -> Result<OverheadProfile, UnknownProfile> {
-        if name == "none" {
+        if name == NONE {
             return Ok(OverheadProfile::zero());
         }
         let (statistic, quanta) = match name.split('-').collect::<Vec<_>>()[..] {
@@ -172,8 +190,17 @@ fn picos(micros: &str) -> u64 {
 
 impl UnknownProfile {
     fn new(name: &str) -> Self {
+        let unknown = |way_out: String| UnknownProfile { name: name.to_owned(), way_out };
+        if let Some([first, ..]) = OverheadProfile::family(name).as_deref() {
+            return unknown(format!(
+                "that is a family, of which each scheduler has its own; name one, as in `{first}`"
+            ));
+        }
+        if name == NONE {
+            return unknown("that is the lack of overheads".to_owned());
+        }
         let mut names = OverheadProfile::published_names();
-        names.extend(["none".to_owned(), format!("{FAMILY}-worst"), format!("{FAMILY}-average")]);
+        names.extend([NONE.to_owned(), format!("{FAMILY}-worst"), format!("{FAMILY}-average")]);
         let way_out = match suggest::nearest(name, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!(
@@ -181,7 +208,7 @@ impl UnknownProfile {
                  `{FAMILY}-CEm-worst-aligned` (a certain one) or `{KLMIRQD}`"
             ),
         };
-        UnknownProfile { name: name.to_owned(), way_out }
+        unknown(way_out)
     }
 }
 
@@ -245,6 +272,22 @@ mod tests {
         assert_eq!(named("brandenburg2009-worst").as_deref(), Ok("brandenburg2009-CQm-worst-staggered"));
         assert_eq!(named("brandenburg2009-worst-aligned").as_deref(), Ok("brandenburg2009-CQm-worst-aligned"));
         assert_eq!(named("none").as_deref(), Ok("none"));
+    }
+
+    #[test]
+    fn a_family_has_a_profile_of_each_measured_scheduler() {
+        let members = |name| OverheadProfile::family(name).map(|members| members.len());
+        assert_eq!(["brandenburg2009-worst", "brandenburg2009-average-staggered"].map(members), [Some(14), Some(7)]);
+        let others = ["none", "brandenburg2009", "brandenburg2009-best", "brandenburg2009-CEm-worst-aligned", KLMIRQD];
+        assert_eq!(others.map(members), [None; 5]);
+    }
+
+    /// They said "unknown overhead profile `none`; did you mean `none`?".
+    #[test]
+    fn a_name_that_is_known_is_never_suggested_instead_of_itself() {
+        let says = |name: &str| OverheadProfile::published(name).expect_err(name).to_string();
+        assert!(says("brandenburg2009-worst").ends_with("name one, as in `brandenburg2009-CEm-worst-aligned`"));
+        assert!(!says("none").contains("did you mean"), "{}", says("none"));
     }
 
     #[test]

@@ -23,6 +23,7 @@
 //! | [`backoff`], [`fault`] | pauses between attempts; failing calls, for tests | |
 //! | [`inherit`] | programs that inherit no descriptors | `close_range` (5.11) |
 //! | [`stack`] | the size of ordinary stacks | |
+//! | [`standard_output`] | whether it is closed | |
 //! | [`start`] | programs that begin on given CPUs, in a control group | control groups v2 for that |
 //! | [`restorer`] | threads that get back how they were scheduled, once a process has ended | |
 //! | [`started`], [`signals`] | a child that ends with this process, and signals to be passed on to it | `pidfd_open` (5.3) |
@@ -67,6 +68,7 @@ pub mod shared_page;
 pub mod signals;
 pub mod sparse;
 pub mod stack;
+pub mod standard_output;
 pub mod start;
 pub mod started;
 pub mod timer;

@@ -1,6 +1,6 @@
 //! What stands in the way of a proof, and by how much it must shrink.
 
-use laxity_analysis::check::{Options, Report, TaskReport, check};
+use laxity_analysis::check::{Options, Report, Scaling, TaskReport, check};
 use laxity_model::Workload;
 use serde::Serialize;
 
@@ -41,8 +41,8 @@ pub fn bottlenecks(workload: &Workload, is_over: impl Fn() -> bool) -> Vec<Bottl
 
 /// By how many thousandths all execution times may be multiplied so that every deadline is still proven; below 1000 they
 /// must shrink. `None`: nothing is proven, however short they are.
-pub fn growth(workload: &Workload) -> Option<u64> {
-    check(workload, &workload.scheduler, &Options::default()).scaling?.permille
+pub fn growth(workload: &Workload) -> Option<Scaling> {
+    check(workload, &workload.scheduler, &Options::default()).scaling
 }
 
 fn parts(workload: &Workload) -> Vec<(String, Part)> {

@@ -7,6 +7,7 @@ use laxity_model::{GpuArbitration, Graph, Instant, Invocation, Nanos, Scheduler,
 use laxity_plan::Plan;
 use laxity_sim::Simulator;
 use laxity_trace::metrics::{EndToEndLatencies, Metrics};
+use laxity_trace::{EdgeKind, TaskInfo, TaskKind, TraceHeader};
 use serde::Serialize;
 
 /// What an evaluation may cost, and what it is compared with.
@@ -92,8 +93,8 @@ pub struct Proof {
 /// The end of what was simulated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Tail {
-    /// Jobs of tasks and outputs of chains that missed their deadlines. Late nodes of graphs are not counted: the latency of
-    /// their graph is.
+    /// Jobs of tasks and outputs of chains that missed their deadlines, and of a chain that never had an output each sample.
+    /// Late nodes of graphs are counted only where the latency of their graph does not show it.
     pub missed: u64,
     /// The greatest 99th percentile of a task's response time in millionths of its deadline, and of what a graph's end-to-end
     /// latency lies above that of the graph alone, in millionths of its period; of a chain, of data age and reaction time in
@@ -214,6 +215,9 @@ fn tail(workload: &Workload, plan: &Plan, effort: &Effort) -> Tail {
             note(ppm(times.p99, deadline), ppm(times.max, deadline), &task.name);
         }
     }
+    let unseen = beside_the_latency(&plan.header);
+    missed +=
+        summary.tasks.iter().zip(unseen).filter(|(_, unseen)| *unseen).map(|(task, _)| task.jobs.missed).sum::<u64>();
     for (index, (graph, info)) in summary.graphs.iter().zip(&workload.graphs).enumerate() {
         let alone = effort.alone.get(index).map_or(0, |alone| alone.0);
         let beyond = |latency: Nanos| ppm(Nanos(latency.0.saturating_sub(alone)), period(info));
@@ -225,6 +229,16 @@ fn tail(workload: &Workload, plan: &Plan, effort: &Effort) -> Tail {
     }
     for chain in &summary.chains {
         missed += chain.missed;
+        if chain.outputs == 0 {
+            // Whatever it waits for takes longer than the simulation.
+            let limits = [chain.data_age_max, chain.reaction_time_max];
+            let Some(limit) = limits.into_iter().flatten().min() else { continue };
+            let first = chain.path.first().and_then(|first| summary.tasks.get(first.index()));
+            missed += first.map_or(0, |task| task.jobs.released).max(1);
+            let beyond = ppm(effort.simulated, limit);
+            note(beyond, beyond, &chain.name);
+            continue;
+        }
         for (limit, seen) in [(chain.data_age_max, &chain.data_age), (chain.reaction_time_max, &chain.reaction_time)] {
             if let (Some(limit), Some(seen)) = (limit, seen) {
                 note(ppm(seen.p99, limit), ppm(seen.max, limit), &chain.name);
@@ -233,6 +247,24 @@ fn tail(workload: &Workload, plan: &Plan, effort: &Effort) -> Tail {
     }
     found.missed = missed;
     found
+}
+
+/// Of each task: whether it is a node whose delay is in no end-to-end latency of its graph, as no tokens that it produces
+/// get to a sink. Its output is lost, or the latest value that others read.
+fn beside_the_latency(header: &TraceHeader) -> Vec<bool> {
+    let is_node = |task: &TaskInfo| matches!(task.kind, TaskKind::Node { .. });
+    let mut beside: Vec<bool> = header.tasks.iter().map(is_node).collect();
+    let tokens = || header.edges.iter().filter(|edge| edge.kind == EdgeKind::Token);
+    for (index, beside) in beside.iter_mut().enumerate() {
+        let produces = tokens().any(|edge| edge.producer.index() == index);
+        let is_read = header.latest.iter().any(|edge| edge.producer.index() == index);
+        *beside &= produces || is_read;
+    }
+    // From the sinks up, an edge further each time.
+    while let Some(edge) = tokens().find(|edge| beside[edge.producer.index()] && !beside[edge.consumer.index()]) {
+        beside[edge.producer.index()] = false;
+    }
+    beside
 }
 
 /// `span` in millionths of `whole`.
@@ -250,6 +282,45 @@ mod tests {
 
     fn proof(laxity_ppm: i64) -> Option<Proof> {
         Some(Proof { laxity_ppm, tightest: "a".to_owned(), end_to_end_ppm: 0 })
+    }
+
+    /// Node b takes three tokens of a at a time, for c, whose values d reads. With d on the CPU of a and x, b never completes, so
+    /// that the chain to d has no output; `laxity tune` found that "late 0, p99 0.0 %".
+    #[test]
+    fn a_chain_without_an_output_is_worse_than_any_late_one() {
+        let score = |scheduler: &str, cluster: u32| {
+            let text = format!(
+                r#"
+                laxity = 1
+                name = "w"
+                scheduler = "{scheduler}"
+                platform = {{ cpus = 2 }}
+                [[graph]]
+                name = "g"
+                edge = [{{ from = "a", to = "b", produce = 2, consume = 3 }}, "b -> c"]
+                latest = ["c -> d", "x -> d"]
+                node = [
+                    {{ name = "a", period = "10 ms", wcet = "3 ms", priority = 1, cluster = 0 }},
+                    {{ name = "b", wcet = "2 ms", priority = 2, cluster = 0 }},
+                    {{ name = "c", wcet = "1 ms", priority = 3, cluster = 1 }},
+                    {{ name = "d", period = "7 ms", phase = "1 ms", wcet = "2 ms", priority = 4, cluster = {cluster} }},
+                    {{ name = "x", period = "9 ms", wcet = "4 ms", priority = 5, cluster = 0 }},
+                ]
+                [[chain]]
+                name = "main"
+                path = ["g/a", "g/b", "g/c", "g/d"]
+                data_age_max = "40 ms"
+                reaction_time_max = "50 ms"
+                "#
+            );
+            let workload = Workload::from_toml(&text, "w.toml").expect("it is valid");
+            evaluate(&workload, &Effort::new(&workload, Nanos::from_secs(1), 0))
+        };
+        let (own, starved) = (score("P-FP", 1), score("P-RM/CEm", 0));
+        assert!(own.proof.is_none() && starved.proof.is_none());
+        assert!(starved < own, "{starved:?} {own:?}");
+        let tail = starved.tail.expect("it can be simulated");
+        assert!(tail.missed >= 100 && tail.max_ppm >= 20_000_000 && tail.worst == "main", "{tail:?}");
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub struct Tuned {
     pub changes: Vec<Effect>,
     /// By how many thousandths all execution times of the best may be multiplied before it is no longer proven.
     pub growth_permille: Option<u64>,
+    /// Whether the search for that ended at its limit: the true factor is at least this.
+    pub growth_is_capped: bool,
     /// What alone may shrink so that the best is proven, if it is not; as far as there was time to look.
     pub bottlenecks: Vec<Bottleneck>,
     /// The workload as the best configures it.
@@ -107,11 +109,13 @@ pub fn tune(space: &Space, effort: &Effort, count: usize, host: &impl Host) -> T
     let changes = if host.is_stopped() { Vec::new() } else { settle(&mut all, count, space, &longer, host) };
     let best = all.first().unwrap_or(&own).clone();
     let workload = space.workload(&best.setting);
+    let growth = growth(&workload);
     Tuned {
         settings: space.size(),
         tried,
         changes,
-        growth_permille: growth(&workload),
+        growth_permille: growth.and_then(|scaling| scaling.permille),
+        growth_is_capped: growth.is_some_and(|scaling| scaling.is_capped),
         bottlenecks: bottlenecks(&workload, || host.is_over(10)),
         own,
         best: all,

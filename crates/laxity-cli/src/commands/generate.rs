@@ -15,7 +15,7 @@ use crate::output::{self, Output};
 use crate::output_file::OutputFile;
 use crate::overheads::Overheads;
 use crate::policy::{PolicyChoice, PolicyParser};
-use crate::quantity::counted;
+use crate::quantity::{counted, parse_seed};
 use crate::style::{FAINT, RESET, STRONG};
 
 /// Generate random task sets as workload files.
@@ -38,7 +38,7 @@ pub struct Arguments {
     #[arg(long, exclusive = true)]
     list: bool,
     /// Seed of the set; with -n, of all sets
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_seed, default_value_t = 0)]
     seed: u64,
     /// Generate COUNT sets, each with a seed of its own made from --seed and its number
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]

@@ -1,7 +1,8 @@
 //! `laxity overheads`: published overhead profiles.
 
 use clap::Args;
-use laxity_model::{OverheadKind, OverheadProfile, OverheadTable};
+use laxity_model::text::printable;
+use laxity_model::{OverheadCosts, OverheadKind, OverheadProfile, OverheadTable};
 
 use crate::error::CliError;
 use crate::output::Output;
@@ -19,51 +20,68 @@ use crate::table::{Cell, Table};
   laxity overheads                                       all profiles, at 100 tasks
   laxity overheads -n 50                                 at 50 tasks
   laxity overheads brandenburg2009-CEm-worst-aligned     what was measured, for every number of tasks
+  laxity overheads brandenburg2009-worst -n 50           a family: each of its profiles at 50 tasks
   laxity overheads profile.toml                          what laxity measure found")]
 pub struct Arguments {
-    /// Show what was measured for this profile, or in this FILE (its average as FILE:average)
+    /// Show what was measured for this profile or family, or in this FILE (its average as FILE:average)
     #[arg(value_name = "PROFILE|FILE")]
     profile: Option<String>,
-    /// Show what a profile costs with so many tasks
-    #[arg(short = 'n', long = "tasks", value_name = "TASKS", default_value_t = 100)]
-    tasks: u32,
+    /// Show what profiles cost with so many tasks [default: each number that was measured; of several profiles 100]
+    #[arg(short = 'n', long = "tasks", value_name = "TASKS")]
+    tasks: Option<u32>,
 }
+
+/// So many tasks where the command line does not say.
+const TASKS: u32 = 100;
 
 /// Prints a row a profile, or a row a measured point.
 pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let width = output.width();
-    match &arguments.profile {
-        Some(name) => {
-            let profile = match Overheads::read(name)? {
-                // Not a family: which member of it is meant only a scheduler says.
-                Overheads::Published(name) => OverheadProfile::published(&name)?,
-                Overheads::Measured(profile) => *profile,
-            };
-            output.print(points(&profile, arguments.tasks).render(width))
-        }
-        None => {
-            output.print(profiles(arguments.tasks).render(width))?;
-            output.line(format_args!(
-                "\n{FAINT}at {} tasks; brandenburg2009-...: paper 002, Tables 2 to 13; elliott2012-klmirqd: paper 000{RESET}",
-                arguments.tasks
-            ))
-        }
+    let tasks = arguments.tasks.unwrap_or(TASKS);
+    let Some(name) = &arguments.profile else {
+        output.print(profiles(OverheadProfile::published_names(), tasks).render(width))?;
+        return output.line(format_args!(
+            "\n{FAINT}at {tasks} tasks; brandenburg2009-...: paper 002, Tables 2 to 13; elliott2012-klmirqd: paper 000{RESET}"
+        ));
+    };
+    let profile = match Overheads::read(name)? {
+        Overheads::Measured(profile) => *profile,
+        Overheads::Published(name) => match OverheadProfile::family(&name) {
+            // Which of it is meant only a scheduler says.
+            Some(members) => {
+                output.print(profiles(members, tasks).render(width))?;
+                return output.line(format_args!("\n{FAINT}at {tasks} tasks; a scheduler is charged its own{RESET}"));
+            }
+            None if name == OverheadProfile::zero().name => OverheadProfile::zero(),
+            None => OverheadProfile::published(&name)?,
+        },
+    };
+    match points(&profile, arguments.tasks) {
+        Some(table) => output.print(table.render(width)),
+        None => output.line(format_args!("{} costs nothing", printable(&profile.name))),
     }
 }
 
-fn profiles(tasks: u32) -> Table {
+/// A row for each of the published profiles called `names`.
+fn profiles(names: Vec<String>, tasks: u32) -> Table {
     let published = |name: String| OverheadProfile::published(&name).ok().map(|profile| (name, profile, tasks));
-    table("profile", OverheadProfile::published_names().into_iter().filter_map(published).collect())
+    table("profile", names.into_iter().filter_map(published).collect())
 }
 
-/// The numbers of tasks that were measured; for constants the one asked for.
-fn points(profile: &OverheadProfile, tasks: u32) -> Table {
-    let measured = profile.tables.iter().find_map(|table| match table {
-        OverheadTable::Points(points) => Some(points.iter().map(|&(tasks, _)| tasks).collect::<Vec<_>>()),
-        OverheadTable::Constant(_) => None,
-    });
-    let numbers = measured.unwrap_or(vec![tasks]).into_iter();
-    table("tasks", numbers.map(|tasks| (tasks.to_string(), profile.clone(), tasks)).collect())
+/// A row for the number of tasks that was asked for, else for each that was measured; `None` if nothing costs anything.
+fn points(profile: &OverheadProfile, tasks: Option<u32>) -> Option<Table> {
+    let measured = || {
+        profile.tables.iter().find_map(|table| match table {
+            OverheadTable::Points(points) => Some(points.iter().map(|&(tasks, _)| tasks).collect::<Vec<_>>()),
+            OverheadTable::Constant(_) => None,
+        })
+    };
+    let numbers = tasks.map(|tasks| vec![tasks]).or_else(measured).unwrap_or(vec![TASKS]);
+    let is_free = |&tasks: &u32| profile.at(tasks as usize) == OverheadCosts::default();
+    if numbers.iter().all(is_free) {
+        return None;
+    }
+    Some(table("tasks", numbers.into_iter().map(|tasks| (tasks.to_string(), profile.clone(), tasks)).collect()))
 }
 
 /// A row for each name and profile at its number of tasks, a column for each source that costs any of them anything.

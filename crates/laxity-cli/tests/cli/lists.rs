@@ -40,3 +40,26 @@ fn an_unknown_profile_is_refused_with_a_suggestion() {
     assert_eq!(code, 2);
     assert!(err.contains("did you mean `elliott2012-klmirqd`?"), "{err}");
 }
+
+/// It was "unknown overhead profile `none`; did you mean `none`?".
+#[test]
+fn a_family_lists_its_profiles_and_none_costs_nothing() {
+    assert_eq!(run(["overheads", "none"]), (0, "none costs nothing\n".to_owned(), String::new()));
+    let (code, out, _) = run(["overheads", "brandenburg2009-worst", "-n", "50"]);
+    assert_eq!(code, 0, "{out}");
+    assert_eq!(out.lines().filter(|line| line.contains("-worst-")).count(), 14, "{out}");
+    assert!(out.contains("at 50 tasks") && !out.contains("-average-"), "{out}");
+}
+
+#[test]
+fn a_number_of_tasks_is_heeded_for_one_profile_too() {
+    let name = "brandenburg2009-CEm-worst-aligned";
+    let rows = |words: &[&str]| {
+        let (code, out, err) = run(["overheads"].iter().chain(words));
+        assert_eq!(code, 0, "{err}");
+        out.lines().skip(3).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (measured, asked) = (rows(&[name]), rows(&[name, "-n", "100"]));
+    assert_eq!(asked, measured[1..2], "the second point is that of 100 tasks");
+    assert_eq!(rows(&[name, "-n", "125"]).len(), 1, "between two points");
+}

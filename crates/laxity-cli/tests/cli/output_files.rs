@@ -249,3 +249,43 @@ fn a_recording_is_that_of_one_process() {
     laxity().arg("trace").arg(&path).arg("info").assert().success();
     assert!(run("run", "10ms").output().expect("runs").status.success(), "it is free again");
 }
+
+/// Rust opens /dev/null where standard output is closed, and exit codes said that all went well.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_standard_output_is_reported() {
+    let folder = folder();
+    let trace = crate::support::trace_of("two.toml", "1 s", &folder);
+    let binary = assert_cmd::cargo::cargo_bin!("laxity").to_str().expect("UTF-8");
+    let trace = trace.to_str().expect("UTF-8");
+    for words in ["policies", "--help", &format!("trace {trace} export --format csv -o -")] {
+        let command = format!("exec {binary} {words} >&-");
+        let output = Command::new("sh").args(["-c", &command]).output().expect("runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words}: {said}");
+        assert_eq!(said, "error: cannot write to standard output: bad file descriptor\n", "{words}");
+    }
+    let command = format!("exec {binary} simulate --quiet {} >&-", example("quickstart.toml").display());
+    let status = Command::new("sh").args(["-c", &command]).status().expect("runs");
+    assert_eq!(status.code(), Some(0), "where nothing is printed, nothing is lost");
+}
+
+/// It said that no part of this file was left behind.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_export_to_a_full_standard_output_is_not_a_file() {
+    let folder = folder();
+    let trace = crate::support::trace_of("two.toml", "1 s", &folder);
+    let full = fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+    let output = Command::new(assert_cmd::cargo::cargo_bin!("laxity"))
+        .arg("trace")
+        .arg(trace)
+        .args(["export", "--format", "csv", "-o", "-"])
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .output()
+        .expect("runs");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said, "error: cannot write to standard output: no space left on device\n");
+}

@@ -151,3 +151,41 @@ fn traces_of_another_workload_and_two_workloads_make_no_report() {
         .code(2)
         .stderr(predicate::str::contains("a report is about one workload, which comes first, and traces"));
 }
+
+/// Only the task that failed first was named, and the bound of the chain was shown as any other.
+#[test]
+fn a_chain_beyond_its_deadline_is_named_beside_a_task_that_fails() {
+    let folder = folder();
+    let (file, out) = (folder.path().join("w.toml"), folder.path().join("w.html"));
+    let text = r#"
+        laxity = 1
+        name = "w"
+        scheduler = "P-RM"
+        platform = { cpus = 2 }
+        task = [
+            { name = "high", period = "10 ms", wcet = "3 ms", cluster = 0 },
+            { name = "low", period = "20 ms", wcet = "4 ms", deadline = "5 ms", cluster = 0 },
+        ]
+        [[graph]]
+        name = "g"
+        latest = ["s -> a"]
+        node = [
+            { name = "s", period = "10 ms", wcet = "1 ms", cluster = 1 },
+            { name = "a", period = "10 ms", phase = "5 ms", wcet = "1 ms", cluster = 1 },
+        ]
+        [[chain]]
+        name = "sa"
+        path = ["g/s", "g/a"]
+        data_age_max = "5 ms"
+    "#;
+    fs::write(&file, text).expect("written");
+    let words = ["report".as_ref(), file.as_os_str(), "--no-run".as_ref(), "-o".as_ref(), out.as_os_str()];
+    let (code, said, err) = run(words);
+    assert_eq!(code, 0, "{err}");
+    let first = said.lines().next().expect("a line");
+    assert!(first.contains("low") && first.contains("; chain \"sa\": the bound on its data age, "), "{said}");
+    let page = page(&out);
+    let row = page.split("<td class=\"words\">data age</td>").nth(1).and_then(|rest| rest.split("</tr>").next());
+    let row = row.expect("a row for the data age");
+    assert_eq!(row.matches("class=\"bad\"").count(), 2, "the bound and the longest: {row}");
+}

@@ -313,3 +313,36 @@ fn tasks_that_no_placement_fits_are_warned_of() {
     assert!(warned(&[]));
     assert!(!warned(&["--policy", "G-EDF"]));
 }
+
+/// The placement was said to have failed, and a `cluster` to be the way out, where it was the cause.
+#[test]
+fn tasks_that_were_placed_on_a_cpu_too_small_for_them_are_named_as_the_cause() {
+    let folder = crate::support::folder();
+    let file = folder.path().join("placed.toml");
+    let task = |name| format!("[[task]]\nname = \"{name}\"\nperiod = \"10 ms\"\nwcet = \"6 ms\"\ncluster = 0\n");
+    let text =
+        format!("laxity = 1\nname = \"w\"\nscheduler = \"P-RM\"\n[platform]\ncpus = 2\n{}{}", task("a"), task("b"));
+    std::fs::write(&file, text).expect("written");
+    let (code, _, err) = run(["simulate".as_ref(), file.as_os_str()]);
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("2 of them have `cluster = 0`: give some another, or none"), "{err}");
+    assert!(!err.contains("no placement was found"), "{err}");
+}
+
+#[test]
+fn a_seed_that_is_too_large_is_refused_with_its_range() {
+    let seed = "18446744073709551616";
+    let (code, _, err) = run(["simulate".as_ref(), fixture("two.toml").as_os_str(), "--seed".as_ref(), seed.as_ref()]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("a seed is a whole number of 0 to 18446744073709551615"), "{err}");
+}
+
+#[test]
+fn the_command_that_a_note_suggests_can_be_pasted() {
+    let folder = crate::support::folder();
+    let path = folder.path().join("n x\"u.lxt");
+    let (code, _, err) =
+        run(["simulate".as_ref(), fixture("two.toml").as_os_str(), "--trace".as_ref(), path.as_os_str()]);
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains(&format!("`laxity trace '{}' gantt`", path.display())), "{err}");
+}

@@ -158,3 +158,17 @@ fn what_is_no_trace_is_refused() {
     let (code, _, err) = trace(Path::new("no-such.lxt"), &["info"]);
     assert_eq!((code, err.as_str()), (2, "error: cannot read no-such.lxt: no such file or directory\n"));
 }
+
+/// The time after the end was drawn as idle.
+#[test]
+fn a_chart_ends_with_its_trace() {
+    let folder = folder();
+    let path = trace_of("two.toml", "700 ms", &folder);
+    let path = path.to_str().expect("UTF-8");
+    let (code, out, err) = run(["trace", path, "gantt", "--from", "650ms", "--to", "900ms"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("650 ms to 700 ms, where the trace ends"), "{out}");
+    let (code, out, err) = run(["trace", path, "gantt", "--from", "5s", "--to", "6s"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.contains("the trace ends at 700 ms, so that it has nothing from 5 s on"), "{err}");
+}

@@ -46,3 +46,29 @@ fn tune_says_by_how_much_the_bottleneck_must_shrink() {
     assert!(said.contains("it would be if a alone shrank to 83.3 %"), "{said}");
     assert!(said.contains("it would be with 90.9 % of all execution times"), "{said}");
 }
+
+#[test]
+fn what_cannot_be_meant_is_refused_before_the_search() {
+    let folder = folder();
+    let file = example("quickstart.toml");
+    let yaml = folder.path().join("out.yaml");
+    let says = |words: &[&std::ffi::OsStr], what: &str| {
+        let (code, _, err) = run(["tune".as_ref(), file.as_os_str()].iter().chain(words));
+        assert!(code == 2 && err.contains(what), "{err}");
+    };
+    says(&["--best".as_ref(), "0".as_ref()], "that shows nothing; write 1 or more");
+    says(&["--within".as_ref(), "0s".as_ref()], "nothing is found in no time; search for longer");
+    says(&["-o".as_ref(), yaml.as_os_str()], "name a file with .toml or .json");
+    assert!(!yaml.exists());
+}
+
+/// It said "proven up to 100.000 times these execution times;  is the tightest".
+#[test]
+fn where_nothing_has_a_deadline_nothing_is_the_tightest() {
+    let folder = folder();
+    let file = folder.path().join("none.toml");
+    fs::write(&file, "laxity = 1\nname = \"none\"\nplatform = { cpus = 1 }\n").expect("written");
+    let (code, said, err) = run(["tune".as_ref(), file.as_os_str(), "--within".as_ref(), "1s".as_ref()]);
+    assert_eq!(code, 0, "{err}");
+    assert!(said.contains("the best is proven up to >=100.000 times these execution times\n"), "{said}");
+}

@@ -94,3 +94,54 @@ fn why_says_the_latest_job_unless_told_which() {
         .code(1)
         .stderr(predicate::str::contains("is not released in this trace"));
 }
+
+const BEST_EFFORT: &str = r#"
+laxity = 1
+name = "w"
+scheduler = "P-RM"
+platform = { cpus = 1 }
+task = [{ name = "rt", period = "10 ms", wcet = "4 ms" }]
+best_effort = [{ name = "a", weight = 2048 }, { name = "b" }, { name = "c", work = "50 ms" }]
+"#;
+
+/// A job without a deadline was "315359999 s before its deadline", and its task was said to have completed none.
+#[test]
+fn a_best_effort_job_has_no_deadline() {
+    let folder = folder();
+    let (file, path) = (folder.path().join("w.toml"), folder.path().join("w.lxt"));
+    std::fs::write(&file, BEST_EFFORT).expect("written");
+    let words = ["simulate".as_ref(), "--quiet".as_ref(), "--for".as_ref(), "1s".as_ref(), file.as_os_str()];
+    laxity().args(words).arg("--trace").arg(&path).assert().success();
+    let path = path.to_str().expect("UTF-8");
+    let (code, out, err) = run(["trace", path, "why", "c"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.starts_with("c#0  took ") && out.contains(", best effort, complete at "), "{out}");
+    assert!(!out.contains("deadline") && !out.contains("due") && !out.contains("less urgent"), "{out}");
+    assert!(out.contains("a has it, sharing it") && out.contains("rt has it, more urgent"), "{out}");
+    let (_, pending, _) = run(["trace", path, "why", "a"]);
+    assert!(pending.starts_with("a#0  pending for ") && !pending.contains("due"), "{pending}");
+    let (_, json, _) = run(["trace", path, "why", "c#0", "--json"]);
+    let account: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let job = &account["jobs"][0];
+    assert!(job["deadline_ns"].is_null() && job["lateness_ns"].is_null() && job["completion_ns"].is_u64(), "{job}");
+    let (_, table, _) = run(["trace", path, "export", "--format", "json", "-o", "-"]);
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&table).expect("JSON");
+    for row in rows {
+        let is_best_effort = row["task_name"] != "rt";
+        assert_eq!(row["deadline_ns"].is_null(), is_best_effort, "{row}");
+        assert!(!is_best_effort || row["lateness_ns"].is_null() && row["tardiness_ns"].is_null(), "{row}");
+    }
+}
+
+#[test]
+fn no_job_is_explained_where_none_is_asked_for_and_none_has_such_a_number() {
+    let folder = folder();
+    let path = trace_of("overload.toml", "1 s", &folder);
+    let path = path.to_str().expect("UTF-8");
+    let (code, _, err) = run(["trace", path, "why", "--worst", "0"]);
+    assert!(code == 2 && err.contains("that shows nothing; write 1 or more"), "{err}");
+    let (_, out, _) = run(["trace", path, "why"]);
+    let job = format!("{}#99999999999999999999", out.split('#').next().expect("a name"));
+    let (code, _, err) = run(["trace", path, "why", &job]);
+    assert!(code == 2 && err.contains("the number of a job is at most 4294967295"), "{err}");
+}

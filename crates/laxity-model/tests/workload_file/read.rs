@@ -80,6 +80,15 @@ fn overheads_are_published_or_given() {
 }
 
 #[test]
+fn a_constant_overhead_is_as_fine_as_a_measured_one() {
+    let own =
+        with_platform("cpus = 1\n[platform.overheads]\nrelease = \"1.0005 us\"\ntick = \"1 ps\"").platform.overheads;
+    for tasks in [0, 1, 400] {
+        assert_eq!((own.at(tasks).release, own.at(tasks).tick), (Nanos(1_001), Nanos(1)), "rounded up");
+    }
+}
+
+#[test]
 fn sporadic_tasks_may_wait_longer_than_their_period() {
     let task = with_task("wcet = \"1 ms\"\narrival = \"sporadic\"\ngap = { uniform = [\"0 ms\", \"3 ms\"] }");
     let gap = Distribution::Uniform { min: Nanos::ZERO, max: Nanos::from_millis(3) };

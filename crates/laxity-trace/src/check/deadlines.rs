@@ -3,15 +3,17 @@
 use laxity_model::{Instant, JobId, TaskId};
 
 use super::{Problem, Report, Violation};
+use crate::metrics::{Chains, LateOutput};
 use crate::replay::{Change, Completion, Replay};
 use crate::{Event, Sink, TraceHeader};
 
 /// Finds every job that completed after its deadline, or is incomplete at the last record with a deadline no later
-/// than that. Bottom halves in interrupt threads have none.
+/// than that, and every output that exceeded a deadline of its chain. Bottom halves in interrupt threads have none.
 #[derive(Clone, Debug)]
 pub struct DeadlineCheck {
     replay: Replay,
     lacks_deadlines: Vec<bool>,
+    chains: Chains,
     now: Instant,
     report: Report,
 }
@@ -22,12 +24,13 @@ impl DeadlineCheck {
         DeadlineCheck {
             replay: Replay::of_jobs_and_cpus(header),
             lacks_deadlines: header.tasks.iter().map(|info| !info.kind.has_deadlines()).collect(),
+            chains: Chains::new(header),
             now: Instant::ZERO,
             report: Report::default(),
         }
     }
 
-    /// What was found: late jobs by their completion, then incomplete ones by task.
+    /// What was found: late jobs and outputs by their completion, then incomplete ones by task.
     pub fn finish(mut self) -> Report {
         for (index, task) in self.replay.tasks().iter().enumerate().filter(|&(index, _)| !self.lacks_deadlines[index]) {
             for (job, deadline) in task.pending().iter().filter(|&(_, deadline)| deadline <= self.now) {
@@ -51,5 +54,11 @@ impl Sink for DeadlineCheck {
                 self.report.push(Violation { at, cpu: Some(cpu), job: Some(job), what });
             }
         }
+        let DeadlineCheck { chains, report, .. } = self;
+        chains.record_and(at, event, |LateOutput { chain, deadline, span, limit }| {
+            let [job, _] = event.jobs();
+            let what = Problem::LateOutput { chain, deadline, span, limit };
+            report.push(Violation { at, cpu: None, job, what });
+        });
     }
 }

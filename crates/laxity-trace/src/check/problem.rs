@@ -5,6 +5,7 @@ use std::fmt;
 use laxity_model::{CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, ReplicaId, SignedNanos, TaskId};
 
 use super::BudgetProblem;
+use crate::metrics::ChainDeadline;
 
 /// What is wrong. `Violation` knows when, where and with which job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -327,6 +328,17 @@ pub enum Problem {
     Late {
         /// The deadline.
         deadline: Instant,
+    },
+    /// A job completed an output of a chain that uses older data than it may, or shows an event later.
+    LateOutput {
+        /// The chain, as a position in [`TraceHeader::chains`](crate::TraceHeader::chains).
+        chain: usize,
+        /// Which of its deadlines.
+        deadline: ChainDeadline,
+        /// The data age or reaction time.
+        span: Nanos,
+        /// What it may be.
+        limit: Nanos,
     },
     /// A job is incomplete at the end of the trace, its deadline past.
     Incomplete {

@@ -6,6 +6,7 @@ use laxity_model::{CpuId, Instant, JobId, LockId, TaskId};
 
 use super::Problem;
 use crate::TraceHeader;
+use crate::metrics::ChainDeadline;
 use crate::why::job_name;
 
 /// Something a schedule must not do.
@@ -213,6 +214,17 @@ impl Violation {
                 let tardiness = self.at.saturating_since(*deadline);
                 write!(f, "{job} completes {tardiness} after its deadline {deadline}")
             }
+            Problem::LateOutput { chain, deadline, span, limit } => {
+                let what = match deadline {
+                    ChainDeadline::DataAge => "data age",
+                    ChainDeadline::ReactionTime => "reaction time",
+                };
+                write!(
+                    f,
+                    "{job} completes an output of chain {} with a {what} of {span} where {limit} is allowed",
+                    names.chain(*chain)
+                )
+            }
             Problem::Incomplete { deadline } => write!(f, "{job} is incomplete, its deadline was {deadline}"),
         }
     }
@@ -258,6 +270,14 @@ impl Names<'_> {
             Names::Numbers => None,
         }
         .unwrap_or_else(|| task.to_string())
+    }
+
+    fn chain(&self, chain: usize) -> String {
+        match self {
+            Names::Of(header) => header.chains.get(chain).map(|info| info.name.clone()),
+            Names::Numbers => None,
+        }
+        .unwrap_or_else(|| chain.to_string())
     }
 
     fn lock(&self, lock: LockId) -> String {

@@ -46,7 +46,7 @@ impl Rows {
 pub struct Window {
     /// Left edge.
     pub from: Instant,
-    /// Right edge; `None`: the end of the trace.
+    /// Right edge; `None`: the end of the trace. Nothing is known of the time after that, so it ends the chart, too.
     pub to: Option<Instant>,
 }
 
@@ -58,7 +58,12 @@ impl Window {
 
     /// Both edges of the window on `timeline`.
     fn edges(self, timeline: &Timeline) -> Result<(Instant, Instant), GanttError> {
-        let to = self.to.unwrap_or(timeline.end);
+        let end = timeline.end;
+        let is_empty = self.to.is_some_and(|to| to <= self.from);
+        if self.from >= end && end > Instant::ZERO && !is_empty {
+            return Err(GanttError::NotRecorded { from: self.from, end });
+        }
+        let to = self.to.unwrap_or(end).min(end);
         if self.from < to { Ok((self.from, to)) } else { Err(GanttError::EmptyWindow { from: self.from, to }) }
     }
 }
@@ -76,6 +81,14 @@ pub enum GanttError {
         from: Instant,
         /// Its right edge.
         to: Instant,
+    },
+    /// The window begins where the trace ends, or later.
+    #[error("the trace ends at {end}, so that it has nothing from {from} on; choose a left edge before {end}")]
+    NotRecorded {
+        /// The left edge of the window.
+        from: Instant,
+        /// The end of the trace.
+        end: Instant,
     },
     /// The drawing would have more columns than people can read.
     #[error(

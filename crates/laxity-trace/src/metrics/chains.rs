@@ -50,9 +50,31 @@ pub struct ChainSummary {
     pub reaction_time_last: Option<DistributionSummary>,
 }
 
+/// An output that exceeded a deadline of its chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LateOutput {
+    /// The chain, as a position in [`TraceHeader::chains`].
+    pub chain: usize,
+    /// The deadline that was exceeded: of both that of the data age.
+    pub deadline: ChainDeadline,
+    /// The data age or reaction time.
+    pub span: Nanos,
+    /// What it may be.
+    pub limit: Nanos,
+}
+
+/// A deadline of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChainDeadline {
+    /// `data_age_max`.
+    DataAge,
+    /// `reaction_time_max`.
+    ReactionTime,
+}
+
 /// The fold over chains.
 #[derive(Clone, Debug)]
-pub(super) struct Chains {
+pub(crate) struct Chains {
     chains: Vec<Chain>,
 }
 
@@ -88,6 +110,9 @@ enum Input {
     Latest(EdgeId),
 }
 
+/// A deadline, a span beyond it, and what that may be.
+type Exceeded = (ChainDeadline, Nanos, Nanos);
+
 /// The samples that led to something: of the jobs that took them, the arrivals of the oldest and of the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Samples {
@@ -111,12 +136,23 @@ impl Chains {
     }
 
     pub fn record(&mut self, at: Instant, event: Event) {
+        self.record_and(at, event, |_| {});
+    }
+
+    /// Takes note of the event, and calls `late` with each output that it completes too late.
+    pub fn record_and(&mut self, at: Instant, event: Event, mut late: impl FnMut(LateOutput)) {
         match event {
             Event::Release { .. }
             | Event::Consume { .. }
             | Event::Produce { .. }
             | Event::Read { .. }
-            | Event::Complete { .. } => self.chains.iter_mut().for_each(|chain| chain.record(at, event)),
+            | Event::Complete { .. } => {
+                for (index, chain) in self.chains.iter_mut().enumerate() {
+                    if let Some((deadline, span, limit)) = chain.record(at, event) {
+                        late(LateOutput { chain: index, deadline, span, limit });
+                    }
+                }
+            }
             _ => {}
         }
     }
@@ -147,9 +183,9 @@ impl Chain {
         }
     }
 
-    fn record(&mut self, at: Instant, event: Event) {
-        let [Some(job), _] = event.jobs() else { return };
-        let Some(position) = self.info.path.iter().position(|&task| task == job.task) else { return };
+    fn record(&mut self, at: Instant, event: Event) -> Option<Exceeded> {
+        let [Some(job), _] = event.jobs() else { return None };
+        let position = self.info.path.iter().position(|&task| task == job.task)?;
         match event {
             Event::Release { deadline, .. } => self.nodes[position].release(job, deadline),
             Event::Consume { edge, tokens, .. } => self.nodes[position].consume(job, edge, tokens),
@@ -166,17 +202,18 @@ impl Chain {
             }
             Event::Complete { .. } => {
                 let samples = self.nodes[position].complete(job);
-                if let Some(samples) = samples.filter(|_| position + 1 == self.nodes.len()) {
-                    self.output(at, samples);
-                }
+                return self.output(at, samples.filter(|_| position + 1 == self.nodes.len())?);
             }
             _ => {}
         }
+        None
     }
 
-    fn output(&mut self, at: Instant, samples: Samples) {
+    fn output(&mut self, at: Instant, samples: Samples) -> Option<Exceeded> {
+        let exceeded =
+            |deadline, span: Nanos, limit: Option<Nanos>| Some((deadline, span, limit.filter(|&limit| span > limit)?));
         let age = at.saturating_since(samples.oldest);
-        let mut is_late = self.info.data_age_max.is_some_and(|limit| age > limit);
+        let mut late = exceeded(ChainDeadline::DataAge, age, self.info.data_age_max);
         self.outputs += 1;
         self.data_age.record(age);
         match &mut self.last {
@@ -186,7 +223,7 @@ impl Chain {
                 if let Some(last) = last {
                     let reaction = at.saturating_since(last.sample);
                     self.reaction_time.record(reaction);
-                    is_late |= self.info.reaction_time_max.is_some_and(|limit| reaction > limit);
+                    late = late.or(exceeded(ChainDeadline::ReactionTime, reaction, self.info.reaction_time_max));
                     if let Some(before) = last.before {
                         self.reaction_time_last.record(last.output.saturating_since(before));
                     }
@@ -194,7 +231,8 @@ impl Chain {
                 *last = Some(Used { sample: samples.newest, before: last.map(|last| last.sample), output: at });
             }
         }
-        self.missed += u64::from(is_late);
+        self.missed += u64::from(late.is_some());
+        late
     }
 
     fn summary(&self) -> ChainSummary {

@@ -20,7 +20,8 @@ mod report;
 mod summary;
 mod waits;
 
-pub use chains::ChainSummary;
+pub use chains::{ChainDeadline, ChainSummary};
+pub(crate) use chains::{Chains, LateOutput};
 pub use devices::{EngineSummary, InterruptSummary};
 pub use distribution::{Distribution, DistributionSummary};
 pub use fold::Metrics;

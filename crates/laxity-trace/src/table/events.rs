@@ -26,7 +26,7 @@ pub struct EventRow<'a> {
     pub task_name: Option<&'a str>,
     /// Which job of the task; the first is 0.
     pub job: Option<u32>,
-    /// The released job's absolute deadline, or that of a replenished server.
+    /// The released job's absolute deadline, or that of a replenished server; null of a best-effort job, which has none.
     pub deadline_ns: Option<u64>,
     /// The source of an overhead or cache-related delay.
     pub kind: Option<&'static str>,
@@ -135,7 +135,10 @@ fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
         }
     };
     match record.event {
-        Event::Release { job, deadline } => EventRow { deadline_ns: Some(deadline.0), ..of_job("release", job) },
+        Event::Release { job, deadline } => {
+            let deadline = Some(deadline.0).filter(|_| !header.is_best_effort(job.task));
+            EventRow { deadline_ns: deadline, ..of_job("release", job) }
+        }
         Event::Ready { job, cpu } => on("ready", cpu, job),
         Event::Link { cpu, job: Some(job) } => on("link", cpu, job),
         Event::Link { cpu, job: None } => of_cpu("link", cpu),

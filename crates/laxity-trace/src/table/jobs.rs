@@ -22,15 +22,15 @@ pub struct JobRow<'a> {
     pub release_ns: Option<u64>,
     /// When it arrived: release minus jitter.
     pub arrival_ns: Option<u64>,
-    /// Its absolute deadline.
+    /// Its absolute deadline; null of a best-effort job, which has none.
     pub deadline_ns: Option<u64>,
     /// When it completed; null if it was pending when the trace ended.
     pub completion_ns: Option<u64>,
     /// Completion minus arrival.
     pub response_time_ns: Option<u64>,
-    /// Completion minus deadline, negative where early.
+    /// Completion minus deadline, negative where early; null without a deadline.
     pub lateness_ns: Option<i64>,
-    /// Lateness where positive, else 0.
+    /// Lateness where positive, else 0; null without a deadline.
     pub tardiness_ns: Option<u64>,
     /// Times it was switched out though it could go on.
     pub preemptions: u32,
@@ -90,17 +90,19 @@ pub fn jobs<'a>(header: &'a TraceHeader, records: &[Record]) -> Result<Vec<JobRo
     let row = |history: &JobHistory| {
         let total = totals.get(&history.job).copied().unwrap_or_default();
         let source = timeline.served.get(&history.job);
+        // In the trace every job has a deadline, as the simulator and the codec want; that of best-effort jobs is made up.
+        let has_deadline = !header.is_best_effort(history.job.task);
         JobRow {
             task: history.job.task.0,
             task_name: task_name(header, history.job.task),
             job: history.job.index,
             release_ns: history.released.map(|released| released.release.0),
             arrival_ns: history.released.map(|released| released.arrival.0),
-            deadline_ns: history.released.map(|released| released.deadline.0),
+            deadline_ns: history.released.filter(|_| has_deadline).map(|released| released.deadline.0),
             completion_ns: history.completion().map(|at| at.0),
             response_time_ns: history.response_time().map(|span| span.0),
-            lateness_ns: history.lateness().map(|span| span.0),
-            tardiness_ns: history.tardiness().map(|span| span.0),
+            lateness_ns: history.lateness().filter(|_| has_deadline).map(|span| span.0),
+            tardiness_ns: history.tardiness().filter(|_| has_deadline).map(|span| span.0),
             preemptions: history.preemptions,
             migrations: history.migrations,
             executed_ns: history.executed.0,

@@ -89,7 +89,7 @@ pub enum Standing {
     LessUrgent,
     /// It is an interrupt thread.
     InterruptThread,
-    /// The scheduler knows no priorities.
+    /// The scheduler knows no priorities, or knows none among best-effort jobs.
     Equal,
 }
 

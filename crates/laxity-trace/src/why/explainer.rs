@@ -348,7 +348,8 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
         if self.header.is_thread(other.task) {
             return Standing::InterruptThread;
         }
-        if self.header.scheduler.rule == PriorityRule::Fair {
+        let are_best_effort = [other, job].iter().all(|job| self.header.is_best_effort(job.task));
+        if self.header.scheduler.rule == PriorityRule::Fair || are_best_effort {
             return Standing::Equal;
         }
         let is_more_urgent = match (self.replay.level(other), self.replay.level(job)) {

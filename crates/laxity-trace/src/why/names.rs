@@ -22,17 +22,26 @@ pub enum Wanted {
 
 /// No such job can be in the trace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no task is called `{task}`; the trace has {}", listed(.tasks))]
-pub struct UnknownJob {
-    /// The name that was asked for.
-    pub task: String,
-    /// The names that there are.
-    pub tasks: Vec<String>,
+pub enum UnknownJob {
+    /// No task is called so.
+    #[error("no task is called `{task}`; the trace has {}", listed(.tasks))]
+    Task {
+        /// The name that was asked for.
+        task: String,
+        /// The names that there are.
+        tasks: Vec<String>,
+    },
+    /// No task has so many jobs.
+    #[error("`{job}`: the number of a job is at most {}", u32::MAX)]
+    Index {
+        /// What was asked for.
+        job: String,
+    },
 }
 
 /// The job or task that `text` names: a name of the header, with `#` and a number behind it for one job.
 ///
-/// Errors: [`UnknownJob`], if the header has no such task.
+/// Errors: [`UnknownJob`], if the header has no such task, or no task such a job.
 pub fn wanted(header: &TraceHeader, text: &str) -> Result<Wanted, UnknownJob> {
     let task = |name: &str| header.tasks.iter().position(|task| task.name == name).map(|index| TaskId(index as u32));
     // A task may have a # in its name.
@@ -47,11 +56,18 @@ pub fn wanted(header: &TraceHeader, text: &str) -> Result<Wanted, UnknownJob> {
     let by_number = by_number.and_then(|(task, index)| Some((task.parse::<u32>().ok()?, index.parse::<u32>().ok()?)));
     match by_number.filter(|&(task, _)| (task as usize) < header.tasks.len()) {
         Some((task, index)) => Ok(Wanted::Job(JobId { task: TaskId(task), index })),
+        None if is_beyond(text, task) => Err(UnknownJob::Index { job: text.to_owned() }),
         None => {
             let name = numbered.map_or(text, |(name, _)| name).to_owned();
-            Err(UnknownJob { task: name, tasks: header.tasks.iter().map(|task| task.name.clone()).collect() })
+            Err(UnknownJob::Task { task: name, tasks: header.tasks.iter().map(|task| task.name.clone()).collect() })
         }
     }
+}
+
+/// Whether `text` names a task, and behind it a number that is none of a job.
+fn is_beyond(text: &str, task: impl Fn(&str) -> Option<TaskId>) -> bool {
+    let is_number = |index: &str| !index.is_empty() && index.bytes().all(|digit| digit.is_ascii_digit());
+    text.rsplit_once('#').is_some_and(|(name, index)| task(name).is_some() && is_number(index))
 }
 
 /// The first names of many.

@@ -19,14 +19,14 @@ pub struct AccountRow<'a> {
     pub arrival_ns: u64,
     /// When it became eligible to run.
     pub release_ns: u64,
-    /// Its absolute deadline.
-    pub deadline_ns: u64,
+    /// Its absolute deadline; null of a best-effort job, which has none.
+    pub deadline_ns: Option<u64>,
     /// When it completed; null if it was pending when the trace ended.
     pub completion_ns: Option<u64>,
     /// From the arrival to the completion, or to the end of the trace: the sum of the parts, and of the pieces.
     pub time_ns: u64,
-    /// Completion, or the end of the trace, minus deadline.
-    pub lateness_ns: i64,
+    /// Completion, or the end of the trace, minus deadline; null without a deadline.
+    pub lateness_ns: Option<i64>,
     /// Its time by blame, the largest first.
     pub parts: Vec<PartRow>,
     /// Its time in order.
@@ -79,16 +79,17 @@ pub struct CauseRow {
 /// The account with names.
 pub fn row<'a>(header: &'a TraceHeader, account: &Account) -> AccountRow<'a> {
     let Account { job, arrival, release, deadline, to, completed, .. } = *account;
+    let has_deadline = !header.is_best_effort(job.task);
     AccountRow {
         job: job_name(header, job),
         task: header.tasks.get(job.task.index()).map_or("", |task| task.name.as_str()),
         index: job.index,
         arrival_ns: arrival.0,
         release_ns: release.0,
-        deadline_ns: deadline.0,
+        deadline_ns: has_deadline.then_some(deadline.0),
         completion_ns: completed.then_some(to.0),
         time_ns: account.time().0,
-        lateness_ns: account.lateness().0,
+        lateness_ns: has_deadline.then_some(account.lateness().0),
         parts: account.parts().iter().map(|part| part_row(header, part)).collect(),
         pieces: account.pieces.iter().map(|piece| piece_row(header, piece)).collect(),
     }

@@ -1,6 +1,7 @@
 //! Which jobs are worth explaining.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use laxity_model::{Instant, JobId, Nanos, SignedNanos, TaskId};
 
@@ -54,4 +55,26 @@ pub fn worst(header: &TraceHeader, records: &[Record], wanted: impl Fn(JobId) ->
     }
     candidates.sort_by_key(|candidate| (Reverse(candidate.lateness), candidate.job));
     candidates
+}
+
+/// The jobs of `task`, the ones that took longest first; those that are pending at the end took the time until then. For tasks
+/// without deadlines of their own, of which [`worst`] knows none.
+pub fn longest(records: &[Record], task: TaskId) -> Vec<JobId> {
+    let end = records.iter().map(|record| record.at).max().unwrap_or_default();
+    let mut released = BTreeMap::new();
+    let mut jobs = Vec::new();
+    for &Record { at, event } in records {
+        match event {
+            Event::Release { job, .. } if job.task == task => {
+                released.insert(job, at);
+            }
+            Event::Complete { job, .. } => {
+                jobs.extend(released.remove(&job).map(|release| (Reverse(at.saturating_since(release)), job)));
+            }
+            _ => {}
+        }
+    }
+    jobs.extend(released.into_iter().map(|(job, release)| (Reverse(end.saturating_since(release)), job)));
+    jobs.sort();
+    jobs.into_iter().map(|(_, job)| job).collect()
 }

@@ -2,7 +2,7 @@
 
 use laxity_model::{Instant, Nanos};
 use laxity_trace::gantt::{GanttError, Rows, SvgOptions, Window, svg};
-use laxity_trace::{Record, TraceHeader};
+use laxity_trace::{Event as TraceEvent, Record, TraceHeader};
 use proptest::prelude::*;
 use svg::parser::Event;
 
@@ -86,6 +86,9 @@ fn pictures() -> Vec<(String, String)> {
     let window = Window::between(at(200), at(300));
     // Ticks a few ns apart, a long time after the start, have long labels.
     let far = Window::between(Instant(7_000_000_000_000_000), Instant(7_000_000_000_000_090));
+    let mut long = figure_1a();
+    long.retain(|record| record.event != TraceEvent::End);
+    long.push(Record { at: Instant(7_000_000_000_000_090), event: TraceEvent::End });
     let mut pictures = Vec::new();
     for rows in [Rows::Cpus, Rows::Tasks, Rows::Both] {
         for width in [500, 1_000] {
@@ -100,7 +103,7 @@ fn pictures() -> Vec<(String, String)> {
             for (name, (header, records)) in gpu_traces() {
                 add(name, draw(&header, &records, &options));
             }
-            add("far", draw(&figure_1_header(), &figure_1a(), &SvgOptions { window: far, ..options }));
+            add("far", draw(&figure_1_header(), &long, &SvgOptions { window: far, ..options }));
         }
     }
     pictures

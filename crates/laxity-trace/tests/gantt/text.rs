@@ -213,6 +213,23 @@ fn a_window_without_time_is_refused() {
     assert_eq!(error.to_string(), "window from 6 ms to 6 ms shows no time; choose a right edge later than 6 ms");
 }
 
+/// The time after the end was drawn as if every CPU had been idle.
+#[test]
+fn a_chart_shows_no_time_after_the_end_of_the_trace() {
+    let beyond = |from, to| {
+        let options = TextOptions { window: Window { from, to }, ..ascii(Rows::Tasks, 50) };
+        text(&figure_1_header(), &figure_1a(), &options)
+    };
+    let chart = beyond(at(100), Some(at(400))).expect("it can be drawn");
+    let to_the_end = beyond(at(100), None).expect("it can be drawn");
+    assert_eq!(chart.replace(", where the trace ends", ""), to_the_end);
+    assert_ne!(chart, to_the_end, "a right edge that is moved is told");
+    for to in [None, Some(at(400))] {
+        let error = beyond(at(200), to).expect_err("nothing of it was recorded");
+        assert_eq!(error, GanttError::NotRecorded { from: at(200), end: at(150) });
+    }
+}
+
 proptest! {
     /// Broken traces and odd windows are drawn or refused, and no line of the chart exceeds its width.
     #[test]

@@ -3,7 +3,7 @@
 use laxity_model::{CpuId, EdgeId, Engine, GpuId, LockId, OverheadKind, ReplicaId, TaskId};
 use laxity_trace::intervals::TrackError;
 use laxity_trace::table::{EventRow, IntervalRow, JobRow, Owner, events, intervals, jobs};
-use laxity_trace::{DeviceId, Event, Outsider, OutsiderInfo, OutsiderKind, TraceHeader};
+use laxity_trace::{DeviceId, Event, Outsider, OutsiderInfo, OutsiderKind, TaskKind, TraceHeader};
 
 use super::fixtures::*;
 use super::gpus::*;
@@ -297,4 +297,18 @@ fn a_table_of_another_headers_records_is_refused() {
     let error = TrackError::UnknownCpu { at: at(5), cpu: CpuId(7), cpus: 2 };
     assert_eq!(jobs(&header, &records), Err(error));
     assert_eq!(intervals(&header, &records), Err(error));
+}
+
+/// In the trace it has one, ten years after its release: every job has.
+#[test]
+fn a_best_effort_job_has_no_deadline() {
+    let mut header = figure_1_header();
+    header.tasks[1].kind = TaskKind::BestEffort;
+    let rows = jobs(&header, &figure_1c()).expect("it fits");
+    assert_eq!((rows[1].task_name, rows[1].response_time_ns), ("T2", Some(9_100_000)));
+    assert_eq!((rows[1].deadline_ns, rows[1].lateness_ns, rows[1].tardiness_ns), (None, None, None));
+    assert!(rows.iter().all(|row| row.task == 1 || row.deadline_ns.is_some() && row.lateness_ns.is_some()));
+    let records = figure_1c();
+    let mut releases = events(&header, &records).filter(|row| row.event == "release");
+    assert!(releases.all(|row| row.deadline_ns.is_none() == (row.task == Some(1))));
 }

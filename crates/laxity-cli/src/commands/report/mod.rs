@@ -23,6 +23,7 @@ use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::output_file::OutputFile;
+use crate::quantity::parse_seed;
 
 /// Prove, simulate and run a workload, and put it all on one page.
 ///
@@ -73,7 +74,7 @@ pub struct Arguments {
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<Nanos>,
     /// Seed of random execution times, arrivals and jitter
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_seed, default_value_t = 0)]
     seed: u64,
     /// Write the body of the page alone, without title and styles, and with headings from h3 on: for a page of your own
     #[arg(long)]

@@ -22,7 +22,7 @@ use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::output_file::{Failed, OutputFile};
-use crate::quantity::{counted, short};
+use crate::quantity::{counted, parse_seed, short};
 use crate::report::{self, Report};
 use crate::style::{RESET, STRONG};
 
@@ -66,7 +66,7 @@ pub struct Arguments {
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<Nanos>,
     /// Seed of random execution times, arrivals and jitter
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_seed, default_value_t = 0)]
     seed: u64,
     /// Use up CPU time where the file names code to run: what analysis and simulation suppose
     #[arg(long)]
@@ -251,8 +251,9 @@ fn print(arguments: &Arguments, report: &Report, output: &mut Output) -> Result<
     output.print(report::text(report, arguments.per_cpu, output.width()))?;
     output.finish()?;
     if let Some(path) = &arguments.trace {
-        let path = path.display();
-        output::note(format_args!("trace in {path}; look at it with `laxity trace {path} gantt`"));
+        let path = path.to_string_lossy();
+        let named = output::word(&path);
+        output::note(format_args!("trace in {path}; look at it with `laxity trace {named} gantt`"));
     }
     Ok(())
 }

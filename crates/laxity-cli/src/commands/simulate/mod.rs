@@ -6,7 +6,7 @@ mod simulations;
 use std::path::PathBuf;
 
 use clap::Args;
-use laxity_model::Nanos;
+use laxity_model::{Nanos, Workload};
 use laxity_trace::TraceHeader;
 
 use self::simulations::Simulation;
@@ -17,6 +17,7 @@ use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::progress::Progress;
+use crate::quantity::parse_seed;
 use crate::report::{self, Report};
 use crate::{input, quantity};
 
@@ -47,7 +48,7 @@ pub struct Arguments {
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<Nanos>,
     /// Seed of random execution times, arrivals and jitter
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_seed, default_value_t = 0)]
     seed: u64,
     /// Write the trace to OUT; where several things are compared, one file each, the name of each inserted
     #[arg(long, value_name = "OUT")]
@@ -87,7 +88,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         arguments.instead.without_effect(&workload).for_each(|what| output::warning(format_args!("{file}: {what}")));
     }
     if !quiet {
-        for warning in simulations.iter().filter_map(|simulation| overfull(&simulation.plan.header)) {
+        for warning in simulations.iter().filter_map(|simulation| overfull(&workload, &simulation.plan.header)) {
             output::warning(format_args!("{file}: {warning}"));
         }
     }
@@ -112,8 +113,9 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     conclude(&arguments, &simulations, &reports)
 }
 
-/// A cluster whose tasks need more than its CPUs, though all CPUs together would do: assigning tasks to it has failed.
-pub fn overfull(header: &TraceHeader) -> Option<String> {
+/// A cluster whose tasks need more than its CPUs, though all CPUs together would do: assigning tasks to it has failed, or the
+/// workload did it.
+fn overfull(workload: &Workload, header: &TraceHeader) -> Option<String> {
     // In thousandths of a CPU, rounded to the nearest as those of `laxity check` are.
     let of = |cluster: Option<usize>| -> u128 {
         let tasks = header.tasks.iter().filter(|task| task.kind.has_deadlines());
@@ -130,9 +132,16 @@ pub fn overfull(header: &TraceHeader) -> Option<String> {
     let (cluster, size) = sizes().enumerate().find(|&(cluster, size)| of(Some(cluster)) > size)?;
     let cpus: Vec<String> = header.clusters[cluster].iter().map(ToString::to_string).collect();
     let needed = of(Some(cluster));
+    let placed = workload.tasks.iter().map(|task| task.cluster);
+    let placed = placed.chain(workload.graphs.iter().flat_map(|graph| graph.nodes.iter().map(|node| node.cluster)));
+    let way_out = match placed.filter(|&placed| placed == Some(cluster)).count() {
+        0 => "no placement was found in which all fit, so give tasks a `cluster`".to_owned(),
+        1 => format!("one of them has `cluster = {cluster}`: give it another, or none"),
+        some => format!("{some} of them have `cluster = {cluster}`: give some another, or none"),
+    };
     Some(format!(
-        "under {} the tasks on {} need {}.{:03} CPUs of {}, so that jobs get ever later; no placement was found in which all \
-         fit, so give tasks a `cluster`, or schedule globally, as in --policy G-EDF",
+        "under {} the tasks on {} need {}.{:03} CPUs of {}, so that jobs get ever later; {way_out}, or schedule globally, as in \
+         --policy G-EDF",
         header.scheduler,
         cpus.join(", "),
         needed / 1_000,
@@ -181,8 +190,9 @@ fn print(
     }
     for path in simulations.iter().zip(reports).filter_map(|(simulation, _)| simulation.trace.as_deref()) {
         let size = std::fs::metadata(path).map_or(String::new(), |data| format!(" ({})", quantity::bytes(data.len())));
-        let path = path.display();
-        output::note(format_args!("trace in {path}{size}; look at it with `laxity trace {path} gantt`"));
+        let path = path.to_string_lossy();
+        let named = output::word(&path);
+        output::note(format_args!("trace in {path}{size}; look at it with `laxity trace {named} gantt`"));
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use laxity_trace::{Event, Record, Sink, TraceHeader, table};
 
 use super::read::Source;
 use crate::error::CliError;
-use crate::output::Output;
+use crate::output::{Output, must_be_open};
 use crate::output_file::OutputFile;
 
 /// Convert a trace for other programs.
@@ -90,6 +90,7 @@ pub fn run(file: &Path, arguments: &Arguments, output: &mut Output) -> Result<()
         }
     };
     let ending = match (written, destination.error.take()) {
+        (_, Some(source)) if destination.file.is_none() => return Err(CliError::Print(source)),
         (_, Some(source)) => return Err(CliError::Write { path: arguments.output.clone(), source }),
         (Err(reason), None) => return Err(CliError::Convert { path: file.to_owned(), reason }),
         (Ok(ending), None) => ending,
@@ -202,6 +203,9 @@ impl Destination {
     /// A file, or standard output for `-`.
     fn open(path: &Path) -> Result<Self, CliError> {
         let file = if path.as_os_str() == "-" { None } else { Some(OutputFile::create(path)?) };
+        if file.is_none() {
+            must_be_open()?;
+        }
         Ok(Destination { file, error: None })
     }
 

@@ -4,15 +4,17 @@ use std::path::Path;
 
 use clap::Args;
 use laxity_model::{JobId, Nanos, text::printable};
-use laxity_trace::why::{self, Account, AccountRow, Blame, Line, Part, Wanted, explain, job_name, wanted, worst};
-use laxity_trace::{Origin, Record, TraceHeader};
+use laxity_trace::why::{
+    self, Account, AccountRow, Blame, Line, Part, Wanted, explain, job_name, longest, wanted, worst,
+};
+use laxity_trace::{Origin, Record, TaskKind, TraceHeader};
 use serde::Serialize;
 
 use super::read::Source;
 use crate::error::CliError;
 use crate::input;
 use crate::output::Output;
-use crate::quantity::{TimeUnit, counted, percent, short};
+use crate::quantity::{TimeUnit, counted, parse_count, percent, short};
 use crate::style::{BAD, FAINT, GOOD, RESET, STRONG};
 use crate::table::{Cell, Table};
 
@@ -42,7 +44,7 @@ pub struct Arguments {
     /// The job, as in camera#17, or a task: then its latest job [default: the latest of all]
     job: Option<String>,
     /// Explain so many jobs, the latest first
-    #[arg(long, value_name = "NUMBER", num_args = 0..=1, default_missing_value = "5")]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_count, num_args = 0..=1, default_missing_value = "5")]
     worst: Option<usize>,
     /// Which jobs are the worst
     #[arg(long, value_name = "WHAT", default_value = "lateness")]
@@ -115,27 +117,38 @@ fn jobs(header: &TraceHeader, records: &[Record], chosen: Option<Wanted>, argume
         Some(Wanted::Task(task)) => Some(task),
         None => None,
     };
+    let count = arguments.worst.unwrap_or(1);
+    if let Some(task) = task.filter(|task| !header.tasks[task.index()].kind.has_deadlines()) {
+        return longest(records, task).into_iter().take(count).collect();
+    }
     let mut candidates = worst(header, records, |job| task.is_none_or(|task| job.task == task));
     if arguments.by == By::Response {
         candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.time), candidate.job));
     }
-    candidates.truncate(arguments.worst.unwrap_or(1).max(1));
+    candidates.truncate(count);
     candidates.into_iter().map(|candidate| candidate.job).collect()
 }
 
 fn print(header: &TraceHeader, account: &Account, pieces: bool, output: &mut Output) -> Result<(), CliError> {
     let width = output.width().unwrap_or(WIDTH);
     let unit = TimeUnit::for_longest(account.time());
-    output.line(format_args!("{STRONG}{}{RESET}  {}", printable(&job_name(header, account.job)), fate(account)))?;
+    output.line(format_args!(
+        "{STRONG}{}{RESET}  {}",
+        printable(&job_name(header, account.job)),
+        fate(header, account)
+    ))?;
     let at = |nanos: u64| short(Nanos(nanos));
     let early = match account.arrival.0.saturating_sub(account.release.0) {
         0 => String::new(),
         early => format!(", released {} before", at(early)),
     };
+    let due = match has_deadline(header, account) {
+        true => format!("due at {}", at(account.deadline.0)),
+        false => "best effort".to_owned(),
+    };
     output.line(format_args!(
-        "{FAINT}arrived at {}{early}, due at {}, {} at {}{RESET}",
+        "{FAINT}arrived at {}{early}, {due}, {} at {}{RESET}",
         at(account.arrival.0),
-        at(account.deadline.0),
         if account.completed { "complete" } else { "still pending" },
         at(account.to.0)
     ))?;
@@ -154,11 +167,19 @@ fn print(header: &TraceHeader, account: &Account, pieces: bool, output: &mut Out
     notes(header, account, output)
 }
 
+/// Whether the job has a deadline, and not just a number in the trace where others have theirs.
+fn has_deadline(header: &TraceHeader, account: &Account) -> bool {
+    header.tasks[account.job.task.index()].kind != TaskKind::BestEffort
+}
+
 /// `12.3 ms, 2.3 ms late`.
-fn fate(account: &Account) -> String {
+fn fate(header: &TraceHeader, account: &Account) -> String {
     let lateness = account.lateness().0;
     let away = short(Nanos(lateness.unsigned_abs()));
     let took = short(account.time());
+    if !has_deadline(header, account) {
+        return if account.completed { format!("took {took}") } else { format!("pending for {took}") };
+    }
     match (account.completed, lateness > 0) {
         (true, true) => format!("took {took}, {BAD}{away} late{RESET}"),
         (true, false) => format!("took {took}, {GOOD}{away} before its deadline{RESET}"),

@@ -2,6 +2,7 @@
 
 mod text;
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -17,10 +18,11 @@ use super::simulate::parse_duration;
 use crate::error::CliError;
 use crate::input;
 use crate::interrupt::Interrupt;
-use crate::output::{self, Output};
+use crate::output::{self, Output, word};
 use crate::output_file::OutputFile;
 use crate::overheads::Overheads;
 use crate::progress::Progress;
+use crate::quantity::{parse_count, parse_seed};
 
 /// Search for the configuration that leaves the most laxity.
 ///
@@ -46,19 +48,19 @@ pub struct Arguments {
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "100%", hide_default_value = true)]
     load: u64,
     /// Search for DURATION at most
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1 min")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_within, default_value = "1 min")]
     within: Nanos,
     /// Simulate each configuration for DURATION [default: ten periods of each task after its phase, at least 1 s]
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<Nanos>,
     /// Seed of the search and of the simulations
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_seed, default_value_t = 0)]
     seed: u64,
     /// Charge PROFILE instead of the file's overheads: a published one, none, or a FILE of `laxity measure`
     #[arg(long, value_name = "PROFILE|FILE")]
     overheads: Option<String>,
     /// Show so many of the best
-    #[arg(long, value_name = "NUMBER", default_value_t = 5)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_count, default_value_t = 5)]
     best: usize,
     /// Write the best configuration to FILE (.toml or .json)
     #[arg(short, long, value_name = "FILE")]
@@ -69,6 +71,13 @@ pub struct Arguments {
     /// Print nothing but errors and, with --json, the JSON
     #[arg(long, short)]
     quiet: bool,
+}
+
+fn parse_within(text: &str) -> Result<Nanos, String> {
+    match text.parse::<Nanos>() {
+        Ok(Nanos::ZERO) => Err("nothing is found in no time; search for longer, as in \"1 min\"".to_owned()),
+        parsed => parsed.map_err(|error| error.to_string()),
+    }
 }
 
 /// `120%`, in thousandths.
@@ -99,7 +108,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     if let Some(named) = &arguments.overheads {
         workload.platform.overheads = Overheads::read(named)?.of(&workload.scheduler)?;
     }
-    let best = arguments.output.as_deref().map(OutputFile::create).transpose()?;
+    let best = arguments.output.as_deref().map(create).transpose()?;
     let workload = scaled(&workload, arguments.load, Part::All);
     workload.validate().map_err(|errors| CliError::Argument { message: format!("with --load: {errors}") })?;
     let simulated = arguments.duration.unwrap_or_else(|| laxity_plan::default_duration(&workload));
@@ -112,7 +121,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let tuned = tune(&space, &effort, arguments.best, &host);
     host.progress.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
     if tuned.best.is_empty() {
-        let message = format!("{file}: no configuration can be simulated; `laxity simulate {file}` says why");
+        let message = format!("{file}: no configuration can be simulated; `laxity simulate {}` says why", word(&file));
         return Err(CliError::Live { message });
     }
     let laxity = env!("CARGO_PKG_VERSION");
@@ -164,6 +173,19 @@ impl Host for Here<'_> {
         let best = best.map_or_else(String::new, text::brief);
         let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         progress.doing(at, format_args!("{tried} settings, best {best}"));
+    }
+}
+
+/// The file for the best configuration, in a format that its name tells and this can write.
+fn create(path: &Path) -> Result<OutputFile, CliError> {
+    let is_known = |extension: &OsStr| ["toml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known));
+    match path.extension() {
+        Some(extension) if !is_known(extension) => {
+            let message =
+                format!("workloads are TOML or JSON; name a file with .toml or .json, not {}", path.display());
+            Err(CliError::Argument { message })
+        }
+        _ => OutputFile::create(path),
     }
 }
 

@@ -90,16 +90,19 @@ fn way_out(found: &Found) -> String {
     let mut out = String::new();
     let Some(best) = found.tuned.best.first() else { return out };
     match (&best.score.proof, found.tuned.growth_permille) {
-        (Some(proof), Some(permille)) => {
-            let factor = format!("{}.{:03}", permille / 1_000, permille % 1_000);
+        (Some(proof), growth) => {
+            let bound = if found.tuned.growth_is_capped { ">=" } else { "" };
+            let factor = |permille| format!("{bound}{}.{:03}", permille / 1_000, permille % 1_000);
+            let times = growth.map(|permille| format!(" up to {} times these execution times", factor(permille)));
+            // There is none where nothing has a deadline.
+            let tightest = Some(&proof.tightest).filter(|name| !name.is_empty());
+            let tightest = tightest.map(|name| format!("; {name} is the tightest"));
             let _ = writeln!(
                 out,
-                "{GOOD}the best is proven{RESET} up to {factor} times these execution times; {} is the tightest",
-                proof.tightest
+                "{GOOD}the best is proven{RESET}{}{}",
+                times.unwrap_or_default(),
+                tightest.unwrap_or_default()
             );
-        }
-        (Some(proof), None) => {
-            let _ = writeln!(out, "{GOOD}the best is proven{RESET}; {} is the tightest", proof.tightest);
         }
         (None, growth) => {
             let why = best.score.unproven.as_deref().unwrap_or("no test proves it");

@@ -141,7 +141,12 @@ pub(in crate::file) fn own_overheads(item: &Item<'_>, findings: &mut Findings) -
 
 fn overhead_table(item: &Item<'_>, findings: &mut Findings) -> Option<OverheadTable> {
     if !matches!(item.node.value, Value::List(_)) {
-        return item.span(findings).map(OverheadTable::Constant);
+        let picos = item.picos(findings)?;
+        return Some(match picos % 1_000 {
+            0 => OverheadTable::Constant(Nanos(picos / 1_000)),
+            // One point holds for any number of tasks, and is as fine as what was measured.
+            _ => OverheadTable::Points(vec![(1, picos)]),
+        });
     }
     let points = item.list("a list of points", findings)?;
     Some(OverheadTable::Points(points.iter().filter_map(|point| overhead_point(point, findings)).collect()))

@@ -74,7 +74,8 @@ pub fn text(header: &TraceHeader, records: &[Record], options: &TextOptions) -> 
     let marks = Marks { grid: &grid, to, glyphs };
     let mut out = String::new();
     let _ = writeln!(out, "{}", caption(header));
-    let _ = writeln!(out, "{from} to {to}, {step} a column\n");
+    let ends = if options.window.to.is_some_and(|asked| asked > to) { ", where the trace ends" } else { "" };
+    let _ = writeln!(out, "{from} to {to}{ends}, {step} a column\n");
     axis(&mut out, &grid, to, names.width, glyphs);
     let mut legend = Legend::default();
     if options.rows.cpus() {

@@ -241,17 +241,17 @@ impl<'a, W: io::Write> Exporter<'a, W> {
         let number = fact(Fact::Job, Value::Unsigned(job.index.into()));
         let what = What::Instant(Name::Release, Category::Job);
         self.packets.event(at, Track::task(job.task), what, vec![number.clone()])?;
-        self.deadlines.insert((deadline, job), false);
+        let has_deadline = !self.header.is_best_effort(job.task);
+        if has_deadline {
+            self.deadlines.insert((deadline, job), false);
+        }
         if self.lane_of(job).is_some() {
             return Ok(());
         }
         let lane = self.take_lane(job)?;
         let arrival = self.tracker.pending(job).and_then(|history| history.released).map_or(at, |it| it.arrival);
-        let facts = vec![
-            number,
-            fact(Fact::ArrivalNs, Value::Unsigned(arrival.0)),
-            fact(Fact::DeadlineNs, Value::Unsigned(deadline.0)),
-        ];
+        let mut facts = vec![number, fact(Fact::ArrivalNs, Value::Unsigned(arrival.0))];
+        facts.extend(has_deadline.then(|| fact(Fact::DeadlineNs, Value::Unsigned(deadline.0))));
         let what = What::BeginNamed(job_name(self.header, job), Category::Job);
         self.packets.event(at, Track::lane(job.task, lane, LaneKind::Jobs), what, facts)
     }
@@ -265,7 +265,8 @@ impl<'a, W: io::Write> Exporter<'a, W> {
         let lanes = &mut self.lanes[job.task.index()];
         let Some(lane) = lanes.of.remove(&job) else { return Ok(()) };
         lanes.free.insert(lane);
-        self.packets.event(at, Track::lane(job.task, lane, LaneKind::Jobs), What::End, completion_facts(history))
+        let facts = completion_facts(history, !self.header.is_best_effort(job.task));
+        self.packets.event(at, Track::lane(job.task, lane, LaneKind::Jobs), What::End, facts)
     }
 
     /// Writes the deadlines before `now`. They wait until then so that none is drawn beyond the end of the trace.
@@ -304,7 +305,7 @@ impl<'a, W: io::Write> Exporter<'a, W> {
     }
 }
 
-fn completion_facts(history: &JobHistory) -> Vec<DebugAnnotation> {
+fn completion_facts(history: &JobHistory, has_deadline: bool) -> Vec<DebugAnnotation> {
     let mut facts = vec![
         fact(Fact::ExecutedNs, Value::Unsigned(history.executed.0)),
         fact(Fact::Preemptions, Value::Unsigned(history.preemptions.into())),
@@ -312,8 +313,10 @@ fn completion_facts(history: &JobHistory) -> Vec<DebugAnnotation> {
     ];
     if let (Some(response_time), Some(lateness)) = (history.response_time(), history.lateness()) {
         facts.push(fact(Fact::ResponseTimeNs, Value::Unsigned(response_time.0)));
-        facts.push(fact(Fact::LatenessNs, Value::Signed(lateness.0)));
-        facts.push(fact(Fact::Missed, Value::Bool(lateness.0 > 0)));
+        if has_deadline {
+            facts.push(fact(Fact::LatenessNs, Value::Signed(lateness.0)));
+            facts.push(fact(Fact::Missed, Value::Bool(lateness.0 > 0)));
+        }
     }
     facts
 }

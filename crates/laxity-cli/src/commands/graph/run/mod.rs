@@ -39,7 +39,7 @@ use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::output_file::{Failed, OutputFile};
-use crate::quantity::{counted, short};
+use crate::quantity::{counted, parse_seed, short};
 
 /// Run a graph, and measure response times, deadlines and end-to-end latencies.
 ///
@@ -107,7 +107,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     recorder: Option<u32>,
     /// Seed of random execution times
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_seed, default_value_t = 0)]
     seed: u64,
     /// Show how it goes every DURATION [default: 250ms on a terminal, else 5s]
     #[arg(long, value_name = "DURATION", value_parser = parse_interval)]

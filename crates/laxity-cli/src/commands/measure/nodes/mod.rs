@@ -61,8 +61,9 @@ pub fn run(arguments: &Arguments, file: &Path, output: &mut Output) -> Result<()
     }
     match &arguments.out {
         Some(out) if !quiet => {
-            let out = out.display();
-            output::note(format_args!("written to {out}; prove it with `laxity check {out}`"));
+            let out = out.to_string_lossy();
+            let named = output::word(&out);
+            output::note(format_args!("written to {out}; prove it with `laxity check {named}`"));
         }
         None if !quiet => {
             output::note("nothing was written; name a file with --out to have a workload with these times")

@@ -3,7 +3,7 @@
 use laxity_model::Nanos;
 use laxity_trace::metrics::{ChainSummary, DistributionSummary};
 
-use super::markup::{escape, table as markup_table};
+use super::markup::{bad, escape, table as markup_table};
 use crate::commands::report::gather::Evidence;
 use crate::quantity::TimeUnit;
 
@@ -42,7 +42,10 @@ fn row(evidence: &Evidence, index: usize, chain: &ChainSummary, is_age: bool, un
         let bounds = proof.chains.get(index).and_then(|chain| chain.bounds.as_ref().ok());
         let bound = bounds.map(|bounds| if is_age { bounds.data_age } else { bounds.reaction_time });
         proven = bound;
-        cells.push(span(bound));
+        cells.push(match bound.zip(deadline) {
+            Some((bound, deadline)) if bound > deadline => bad(&unit.show(bound)),
+            _ => span(bound),
+        });
     }
     for observed in &evidence.observed {
         let seen = observed.summary.chains.iter().find(|other| other.name == chain.name);
@@ -52,7 +55,7 @@ fn row(evidence: &Evidence, index: usize, chain: &ChainSummary, is_age: bool, un
         let longest = times.map(|times| times.max);
         let most = proven.filter(|_| observed.unbounded.is_none()).or(deadline);
         let is_beyond = longest.zip(most).is_some_and(|(longest, most)| longest > most);
-        cells.push(if is_beyond { format!("<span class=\"bad\">{}</span>", span(longest)) } else { span(longest) });
+        cells.push(if is_beyond { bad(&span(longest)) } else { span(longest) });
         cells.push(seen.map_or_else(|| "-".to_owned(), |seen| seen.missed.to_string()));
     }
     cells

@@ -31,6 +31,11 @@ pub fn with_code(text: &str) -> String {
     parts.map(part).collect()
 }
 
+/// HTML that stands out, as what should not be.
+pub fn bad(html: &str) -> String {
+    format!("<span class=\"bad\">{html}</span>")
+}
+
 /// A picture that a page holds itself, apart from its own names and styles.
 pub fn data_uri(svg: &str) -> String {
     let mut uri = String::from("data:image/svg+xml,");

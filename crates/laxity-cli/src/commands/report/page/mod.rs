@@ -15,7 +15,7 @@ use laxity_trace::TaskKind;
 use laxity_trace::gantt::{self, SvgOptions, Window};
 use laxity_trace::why::{Account, job_name};
 
-use self::markup::{data_uri, escape, table};
+use self::markup::{bad, data_uri, escape, table};
 use self::strips::{COLOURS, Strips};
 use super::gather::Evidence;
 use super::observed::{Observed, TaskTimes, percentile};
@@ -66,7 +66,16 @@ pub fn verdict(evidence: &Evidence) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(evidence.proof.as_ref().map(|proof| {
         let hard = proof.finding(Criterion::Hard);
-        let why = || hard.failures.first().map_or(String::new(), |failure| format!(": {}", failure.message));
+        let is_of_a_chain = |message: &str| {
+            proof.chains.iter().any(|chain| message.starts_with(&format!("chain \"{}\": ", chain.name)))
+        };
+        let why = || {
+            let first = hard.failures.first().map(|failure| failure.message.clone());
+            // Chains are of interest beside whichever task is first.
+            let chains = hard.failures.iter().skip(1).filter(|failure| is_of_a_chain(&failure.message));
+            let said: Vec<String> = first.into_iter().chain(chains.map(|failure| failure.message.clone())).collect();
+            if said.is_empty() { String::new() } else { format!(": {}", said.join("; ")) }
+        };
         match hard.status {
             Status::Schedulable => {
                 let least = proof.tasks.iter().filter_map(|task| Some((task.laxity?, &task.name))).min();
@@ -228,7 +237,10 @@ fn row(subject: &Subject, unit: TimeUnit, evidence: &Evidence) -> Vec<String> {
     let span = |span: Option<Nanos>| span.map_or_else(|| "-".to_owned(), |span| unit.show(span));
     let mut row = vec![escape(&subject.name), span(subject.period), span(subject.deadline)];
     if evidence.proof.is_some() {
-        row.push(span(subject.bound));
+        row.push(match subject.bound.zip(subject.deadline) {
+            Some((bound, deadline)) if bound > deadline => bad(&unit.show(bound)),
+            _ => span(subject.bound),
+        });
     }
     for ((times, missed), observed) in subject.times.iter().zip(&subject.missed).zip(&evidence.observed) {
         let longest = times.last().copied();
@@ -236,11 +248,11 @@ fn row(subject: &Subject, unit: TimeUnit, evidence: &Evidence) -> Vec<String> {
         row.push(span(percentile(times, 50)));
         row.push(span(percentile(times, 99)));
         let is_beyond = longest.zip(bound.or(subject.deadline)).is_some_and(|(longest, most)| longest > most);
-        row.push(if is_beyond { format!("<span class=\"bad\">{}</span>", span(longest)) } else { span(longest) });
+        row.push(if is_beyond { bad(&span(longest)) } else { span(longest) });
         row.push(match missed {
             None => "-".to_owned(),
             Some(0) => "0".to_owned(),
-            Some(count) => format!("<span class=\"bad\">{count}</span>"),
+            Some(count) => bad(&count.to_string()),
         });
     }
     let longest = subject.times.iter().filter_map(|times| times.last()).max();
@@ -249,7 +261,7 @@ fn row(subject: &Subject, unit: TimeUnit, evidence: &Evidence) -> Vec<String> {
         Some((longest, deadline)) => {
             let laxity = SignedNanos(deadline.0 as i64 - longest.0 as i64);
             let shown = unit.show_signed(laxity);
-            if laxity.0 < 0 { format!("<span class=\"bad\">{shown}</span>") } else { shown }
+            if laxity.0 < 0 { bad(&shown) } else { shown }
         }
     });
     row

@@ -19,6 +19,11 @@ const RIGHT: f64 = 24.0;
 const ROW: f64 = 40.0;
 const TOP: f64 = 18.0;
 const BOTTOM: f64 = 22.0;
+/// A line of text, and how wide a letter is at most.
+const LINE: f64 = 14.0;
+const LETTER: f64 = 7.0;
+/// Between a line and its name.
+const GAP: f64 = 3.0;
 /// Columns of a histogram.
 const BINS: usize = 120;
 /// What takes longer than so many times bound and deadline is in the last column, so that these can be seen.
@@ -39,7 +44,10 @@ pub struct Strips<'a> {
 pub fn draw(strips: &Strips) -> String {
     let end = end(strips).0 as f64 * 1.02;
     let across = |time: f64| LEFT + time / end * (WIDTH - LEFT - RIGHT);
-    let height = TOP + ROW * strips.rows.len() as f64 + BOTTOM;
+    let marks = marks(strips, across);
+    let lines = 1.0 + marks.iter().map(|mark| mark.row).max().unwrap_or(0) as f64;
+    let top = TOP + (lines - 1.0) * LINE;
+    let height = top + ROW * strips.rows.len() as f64 + BOTTOM;
     let floor = height - BOTTOM;
     let mut picture = Document::new()
         .set("viewBox", format!("0 0 {WIDTH} {height}"))
@@ -49,7 +57,7 @@ pub fn draw(strips: &Strips) -> String {
         .set("role", "img")
         .add(line((LEFT, floor), (WIDTH - RIGHT, floor), "#5f6368", "none", 1.0));
     for (row, (label, times)) in strips.rows.iter().enumerate() {
-        let base = TOP + ROW * (row as f64 + 1.0);
+        let base = top + ROW * (row as f64 + 1.0);
         picture = picture.add(text(LEFT - 8.0, base - 8.0, "end", label, "#202124"));
         picture = picture.add(line((LEFT, base), (WIDTH - RIGHT, base), "#dadce0", "none", 1.0));
         for (bin, count, most) in histogram(times, end) {
@@ -69,25 +77,10 @@ pub fn draw(strips: &Strips) -> String {
             picture = picture.add(bar.add(Title::new(said)));
         }
     }
-    for (time, colour, dash, name) in
-        [(strips.bound, "#202124", "none", "bound"), (strips.deadline, "#b3261e", "4 3", "deadline")]
-    {
-        let Some(time) = time else { continue };
-        let x = across(time.0 as f64);
-        picture = picture.add(line((x, TOP - 4.0), (x, floor), colour, dash, 1.5));
-        // Names stand on the outer sides of their lines, where they do not meet.
-        let is_left = match (name, strips.bound, strips.deadline) {
-            ("bound", Some(bound), Some(deadline)) => bound <= deadline,
-            ("deadline", Some(bound), Some(deadline)) => deadline < bound,
-            _ => x > WIDTH / 2.0,
-        };
-        let is_left = is_left && x - LEFT > 60.0 || x > WIDTH - RIGHT - 50.0 && strips.bound.is_none();
-        let anchor = if is_left { "end" } else { "start" };
-        let x = if is_left { x - 3.0 } else { x + 3.0 };
-        // At the right edge a name would be cut: it stands left of its line then, one line above the other.
-        let fits = is_left || x + 50.0 < WIDTH;
-        let (x, anchor) = if fits { (x, anchor) } else { (x - 6.0, "end") };
-        picture = picture.add(text(x, TOP - 6.0, anchor, name, colour));
+    for mark in marks {
+        let name_y = TOP - 6.0 + mark.row as f64 * LINE;
+        picture = picture.add(line((mark.x, name_y + 2.0), (mark.x, floor), mark.colour, mark.dash, 1.5));
+        picture = picture.add(text(mark.name_x, name_y, mark.anchor, mark.name, mark.colour));
     }
     picture = picture.add(text(LEFT, height - 6.0, "start", "0", "#5f6368"));
     let last = strips.rows.iter().filter_map(|(_, times)| times.last().copied()).max();
@@ -103,6 +96,56 @@ pub fn draw(strips: &Strips) -> String {
         }
     }
     picture.to_string()
+}
+
+/// A line across all strips, and its name.
+struct Mark {
+    x: f64,
+    name: &'static str,
+    name_x: f64,
+    anchor: &'static str,
+    /// Which line of text, the upper one first.
+    row: usize,
+    colour: &'static str,
+    dash: &'static str,
+}
+
+impl Mark {
+    /// From where to where its name goes.
+    fn extent(&self) -> (f64, f64) {
+        let wide = self.name.len() as f64 * LETTER;
+        if self.anchor == "end" { (self.name_x - wide, self.name_x) } else { (self.name_x, self.name_x + wide) }
+    }
+}
+
+/// Bound and deadline. Their names stand on the outer sides of their lines, where they do not meet, as far as there is room;
+/// names that meet stand in two lines of text.
+fn marks(strips: &Strips, across: impl Fn(f64) -> f64) -> Vec<Mark> {
+    let bound_is_first = strips.bound.zip(strips.deadline).map(|(bound, deadline)| bound <= deadline);
+    let mark = |time: Option<Nanos>, name: &'static str, goes_left: Option<bool>| {
+        let x = across(time?.0 as f64);
+        let room = name.len() as f64 * LETTER + GAP;
+        let goes_left = goes_left.unwrap_or(x > WIDTH / 2.0);
+        let is_left = if goes_left { x - room > LEFT } else { x + room > WIDTH };
+        let (name_x, anchor) = if is_left { (x - GAP, "end") } else { (x + GAP, "start") };
+        let (colour, dash) = if name == "bound" { ("#202124", "none") } else { ("#b3261e", "4 3") };
+        Some(Mark { x, name, name_x, anchor, row: 0, colour, dash })
+    };
+    let bound = mark(strips.bound, "bound", bound_is_first);
+    let deadline = mark(strips.deadline, "deadline", bound_is_first.map(|first| !first));
+    let mut marks: Vec<Mark> = bound.into_iter().chain(deadline).collect();
+    if let [bound, deadline] = &mut marks[..] {
+        let (of_bound, of_deadline) = (bound.extent(), deadline.extent());
+        let meet = of_bound.0 < of_deadline.1 && of_deadline.0 < of_bound.1;
+        let crosses = |x: f64, (from, to): (f64, f64)| from < x && x < to;
+        // The line of the upper name goes down beside the lower one.
+        if crosses(bound.x, of_deadline) {
+            bound.row = 1;
+        } else if meet || crosses(deadline.x, of_bound) {
+            deadline.row = 1;
+        }
+    }
+    marks
 }
 
 /// The longest time that has a column of its own.
@@ -146,6 +189,31 @@ fn text(x: f64, y: f64, anchor: &str, words: &str, colour: &str) -> Text {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// They were printed over each other where the bound is the deadline.
+    #[test]
+    fn the_names_of_bound_and_deadline_never_meet() {
+        let across = |time: f64| LEFT + time / 102.0 * (WIDTH - LEFT - RIGHT);
+        for bound in 1..=100 {
+            for deadline in 1..=100 {
+                let strips = Strips { rows: Vec::new(), bound: Some(Nanos(bound)), deadline: Some(Nanos(deadline)) };
+                let marks = marks(&strips, across);
+                let [one, other] = &marks[..] else { panic!("two marks") };
+                let meet = one.extent().0 < other.extent().1 && other.extent().0 < one.extent().1;
+                assert!(!meet || one.row != other.row, "bound {bound}, deadline {deadline}");
+                for (upper, lower) in
+                    [(one, other), (other, one)].into_iter().filter(|(upper, lower)| upper.row <= lower.row)
+                {
+                    let (from, to) = lower.extent();
+                    assert!(
+                        upper.x <= from || to <= upper.x,
+                        "bound {bound}, deadline {deadline}: a line through a name"
+                    );
+                    assert!(from > 0.0 && to < WIDTH, "bound {bound}, deadline {deadline}: a name is cut");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_job_that_takes_a_thousand_times_as_long_leaves_room_for_bound_and_deadline() {

@@ -22,7 +22,7 @@ use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::output_file::OutputFile;
-use crate::quantity::TimeUnit;
+use crate::quantity::{TimeUnit, parse_seed};
 use crate::table::{Cell, Table};
 use session::Session;
 
@@ -59,7 +59,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = parse_thousandths)]
     outliers: Thousandths,
     /// Draw the tasks from this seed
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", value_parser = parse_seed, default_value_t = 1)]
     seed: u64,
     /// What the files say of this machine besides the name of its processor, as in "emulated"
     #[arg(long, value_name = "TEXT")]
