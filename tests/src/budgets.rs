@@ -7,17 +7,16 @@ use laxity_model::rng::SplitMix64;
 
 use crate::systems::pick;
 
-/// A system from `seed`, and the file that it is of. All times are whole milliseconds, so that much happens at once.
-///
-/// Panics if it is no valid workload.
-pub fn exhausting(seed: u64) -> (Workload, String) {
+/// A system from `seed`, and the file that it is of; `None` if that asks for what no scheduler could do. All times are whole
+/// milliseconds, so that much happens at once.
+pub fn exhausting(seed: u64) -> Option<(Workload, String)> {
     let rng = &mut SplitMix64::new(!seed);
     let (scheduler, cpus) = pick(rng, &[("P-RM", 1), ("P-DM", 1), ("P-EDF", 1), ("G-EDF", 2), ("G-RM", 2)]);
     let mut text =
         format!("laxity = 1\nname = \"exhausting\"\nscheduler = \"{scheduler}\"\n[platform]\ncpus = {cpus}\n");
     let has_gpu = rng.below(4) == 0;
     if has_gpu {
-        text += "[[platform.gpu]]\nname = \"gpu\"\n";
+        text += "[[platform.gpu]]\nname = \"gpu\"\nbandwidth = \"12 GB/s\"\n";
     }
     if rng.below(3) == 0 {
         text += "[gpu_management]\narbitration = \"semaphore\"\n";
@@ -39,8 +38,8 @@ pub fn exhausting(seed: u64) -> (Workload, String) {
         write!(text, "[[task]]\nname = \"t{index}\"\nperiod = \"{period} ms\"\n{}", fields.of_period(rng, period))
             .expect("a string");
     }
-    let workload = Workload::from_toml(&text, "exhausting.toml");
-    (workload.unwrap_or_else(|errors| panic!("seed {seed}: {errors}\n{text}")), text)
+    let workload = Workload::from_toml(&text, "exhausting.toml").ok()?;
+    Some((workload, text))
 }
 
 /// A task but for its period.
@@ -65,7 +64,7 @@ fn task(rng: &mut SplitMix64, has_gpu: bool, tasks: u64) -> Fields {
     while left > 0 {
         let part = if rng.below(2) == 0 { left } else { rng.between(1, left) };
         left -= part;
-        let shorter = rng.below(part + 1);
+        let shorter = rng.between(1, part);
         body.push(match rng.below(if is_plain { 4 } else { 6 }) {
             0 => format!("{{ cpu = \"{part} ms\", actual = {{ uniform = [\"{shorter} ms\", \"{part} ms\"] }} }}"),
             4 => format!("{{ nonpreemptive = \"{part} ms\" }}"),
@@ -75,8 +74,6 @@ fn task(rng: &mut SplitMix64, has_gpu: bool, tasks: u64) -> Fields {
         let is_last = left == 0;
         if !is_plain && rng.below(if is_last { 2 } else { 3 }) == 0 {
             body.push(wait(rng, has_gpu));
-        } else if rng.below(6) == 0 {
-            body.push("{ cpu = \"0 ms\" }".to_owned());
         }
     }
     Fields { body, wcet, budget: (rng.below(5) > 0).then_some(budget) }

@@ -31,7 +31,7 @@ fn no_job_exceeds_what_is_proven_where_budgets_are_used_up_exactly() {
     let (first, count) = (number("LAXITY_FIRST_SEED", 0), number("LAXITY_SYSTEMS", 600));
     let (mut hard, mut soft, mut served) = (0, 0, 0);
     for seed in first..first + count {
-        let (workload, text) = exhausting(seed);
+        let Some((workload, text)) = exhausting(seed) else { continue };
         let report = checked(&workload, &workload.scheduler);
         if !report.refusals.is_empty() {
             continue;
@@ -71,6 +71,7 @@ scheduler = "{scheduler}"
 cpus = 1
 [[platform.gpu]]
 name = "gpu"
+bandwidth = "12 GB/s"
 [[resource]]
 name = "r"
 [[task]]
@@ -96,7 +97,6 @@ fn a_budget_that_suffices_exactly_and_a_wait_after_it_prove_nothing() {
         "{ kernel = \"1 ms\" }",
         "{ kernel = \"1 ms\", asynchronous = true }",
         "{ critical = \"r\", body = [{ suspend = \"1 ms\" }] }",
-        "{ cpu = \"0 ms\" }",
     ];
     for scheduler in ["P-RM", "P-EDF"] {
         for (server, wait) in servers.iter().flat_map(|server| waits.map(|wait| (server, wait))) {

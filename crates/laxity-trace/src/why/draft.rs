@@ -18,7 +18,7 @@ pub(super) struct Life {
     /// What is there that it waited for, and it has not gone on since.
     pub after: After,
     /// When the interrupt that releases it was handled, as far as that took time.
-    handled: Instant,
+    handled: Option<Instant>,
     drafts: Vec<(Instant, Instant, Draft)>,
     /// The drafts before this one have their causes.
     settled: usize,
@@ -76,7 +76,7 @@ impl Life {
             refill: None,
             has_tokens: false,
             after: After::Nothing,
-            handled: Instant::ZERO,
+            handled: None,
             drafts: Vec::new(),
             settled: 0,
         };
@@ -156,14 +156,14 @@ impl Life {
 
     /// The handler of a release interrupt has a CPU from `at` on, for `duration`: the first since the job's release is that of its own.
     pub fn release_is_handled(&mut self, at: Instant, duration: Nanos) {
-        if at >= self.release && self.handled < self.release {
-            self.handled = at.saturating_add(duration);
+        if at >= self.release {
+            self.handled.get_or_insert(at.saturating_add(duration));
         }
     }
 
     /// The budget of the job's task is replenished: that is what it waited for, once its release was handled.
     pub fn budget_comes(&mut self) {
-        let handled = self.handled;
+        let handled = self.handled.unwrap_or(self.release);
         let open = self.drafts.split_off(self.settled);
         for (from, to, draft) in open {
             let until = handled.clamp(from, to);
