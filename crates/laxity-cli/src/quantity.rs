@@ -91,13 +91,13 @@ pub fn parse_count(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("that shows nothing; write 1 or more".to_owned()),
         Ok(count) => Ok(count),
-        Err(error) => Err(error.to_string()),
+        Err(_) => Err("write a whole number, 1 or more".to_owned()),
     }
 }
 
 /// The seed of random numbers, from a command line.
 pub fn parse_seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("a seed is a whole number of 0 to {}", u64::MAX))
+    text.parse().map_err(|_| format!("write a whole number of 0 to {}", u64::MAX))
 }
 
 /// A span to three decimals of its natural unit: `9.38 us`, `33.333 ms`. For prose, where [`Nanos`] itself would show

@@ -96,7 +96,7 @@ mod tests {
         let found = bottlenecks(&workload, || false);
         assert_eq!(found[0], Bottleneck { name: "a".to_owned(), permille: 833 });
         assert_eq!(found[1], Bottleneck { name: "b".to_owned(), permille: 800 });
-        assert_eq!(growth(&workload), Some(909));
+        assert_eq!(growth(&workload).and_then(|scaling| scaling.permille), Some(909));
         assert_eq!(bottlenecks(&workload, || true), [], "there is no time");
         // Without c it is as much as before, and without any other it is too much.
         workload.tasks.push(task("c", 10));

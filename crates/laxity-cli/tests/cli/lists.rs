@@ -57,7 +57,8 @@ fn a_number_of_tasks_is_heeded_for_one_profile_too() {
     let rows = |words: &[&str]| {
         let (code, out, err) = run(["overheads"].iter().chain(words));
         assert_eq!(code, 0, "{err}");
-        out.lines().skip(3).map(str::to_owned).collect::<Vec<_>>()
+        let cells = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        out.lines().skip(3).map(cells).collect::<Vec<_>>()
     };
     let (measured, asked) = (rows(&[name]), rows(&[name, "-n", "100"]));
     assert_eq!(asked, measured[1..2], "the second point is that of 100 tasks");

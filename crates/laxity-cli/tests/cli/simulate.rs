@@ -334,7 +334,7 @@ fn a_seed_that_is_too_large_is_refused_with_its_range() {
     let seed = "18446744073709551616";
     let (code, _, err) = run(["simulate".as_ref(), fixture("two.toml").as_os_str(), "--seed".as_ref(), seed.as_ref()]);
     assert_eq!(code, 2, "{err}");
-    assert!(err.contains("a seed is a whole number of 0 to 18446744073709551615"), "{err}");
+    assert!(err.contains("write a whole number of 0 to 18446744073709551615"), "{err}");
 }
 
 #[test]
