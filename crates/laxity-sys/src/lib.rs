@@ -64,6 +64,7 @@ pub mod robust;
 pub mod scheduling;
 pub mod segment;
 pub mod shared_page;
+mod signal_stack;
 pub mod signals;
 pub mod sparse;
 pub mod stack;
