@@ -70,7 +70,7 @@ impl Stage {
             (Class::Laxity(_), Some(system)) => {
                 let parameters = Parameters::periodic(format!("{} us", period.0 / 1000), period);
                 let task = system.begin(parameters).map_err(|error| text(&error))?;
-                task.start_at(start);
+                task.start_at(start).map_err(|error| text(&error))?;
                 return Ok(Periodic::Task(task));
             }
             (Class::Deadline, _) => {

@@ -551,7 +551,7 @@ struct laxity_task_parameters {
     uint64_t wcet_ns;
     // What jobs may take in each period, which is enforced; 0: as much as they need.
     uint64_t budget_ns;
-    // One of enum laxity_server: what happens to a job that has used up the budget.
+    // One of enum laxity_server: what happens to a job that has used up the budget. One other than 0 needs a budget.
     uint32_t server;
 };
 
@@ -1265,7 +1265,8 @@ enum laxity_result laxity_system_gc(const char *directory,
 
 // The calling thread becomes a task of the system. From now on Laxity decides when it runs, on the CPUs of its cluster,
 // above all ordinary threads; what it starts is scheduled as usual. LAXITY_ERROR_SYSTEM if Linux does not let it have
-// SCHED_FIFO, LAXITY_ERROR_FULL if the system has as many tasks as it was created for.
+// SCHED_FIFO, LAXITY_ERROR_FULL if the system has as many tasks as it was created for, LAXITY_ERROR_ORDER if the thread is a
+// task already.
 enum laxity_result laxity_task_begin(const struct laxity_system *system,
                                      const struct laxity_task_parameters *parameters,
                                      struct laxity_task **task);
@@ -1277,6 +1278,7 @@ enum laxity_result laxity_task_release(struct laxity_task **task);
 
 // The first release of laxity_task_wait is at `start_ns` of CLOCK_MONOTONIC, and the next ones follow a period apart:
 // tasks with one start are released together. Without this call the first release is at the first wait.
+// LAXITY_ERROR_ORDER after the first wait.
 enum laxity_result laxity_task_start_at(const struct laxity_task *task,
                                         uint64_t start_ns);
 

@@ -41,7 +41,7 @@ pub struct laxity_task_parameters {
     wcet_ns: u64,
     /// What jobs may take in each period, which is enforced; 0: as much as they need.
     budget_ns: u64,
-    /// One of enum laxity_server: what happens to a job that has used up the budget.
+    /// One of enum laxity_server: what happens to a job that has used up the budget. One other than 0 needs a budget.
     server: u32,
 }
 
@@ -103,7 +103,8 @@ impl laxity_task_parameters {
             deadline: or(self.deadline_ns).unwrap_or(periodic.period),
             wcet: Nanos(self.wcet_ns),
             budget: or(self.budget_ns),
-            server: or(self.budget_ns).map(|_| server),
+            // All zeros name the first one, and ask for none. With another one a budget is missing.
+            server: Some(server).filter(|_| self.budget_ns != 0 || self.server != 0),
             priority: Some(self.priority),
             ..periodic
         })
@@ -130,7 +131,8 @@ pub(crate) unsafe fn of_handle(task: *const laxity_task) -> Result<Rc<Task>, Err
 
 /// The calling thread becomes a task of the system. From now on Laxity decides when it runs, on the CPUs of its cluster,
 /// above all ordinary threads; what it starts is scheduled as usual. LAXITY_ERROR_SYSTEM if Linux does not let it have
-/// SCHED_FIFO, LAXITY_ERROR_FULL if the system has as many tasks as it was created for.
+/// SCHED_FIFO, LAXITY_ERROR_FULL if the system has as many tasks as it was created for, LAXITY_ERROR_ORDER if the thread is a
+/// task already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_task_begin(
     system: *const laxity_system,
@@ -164,12 +166,10 @@ pub unsafe extern "C" fn laxity_task_release(task: *mut *mut laxity_task) -> lax
 
 /// The first release of laxity_task_wait is at `start_ns` of CLOCK_MONOTONIC, and the next ones follow a period apart:
 /// tasks with one start are released together. Without this call the first release is at the first wait.
+/// LAXITY_ERROR_ORDER after the first wait.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_task_start_at(task: *const laxity_task, start_ns: u64) -> laxity_result {
-    let start = |task: &Task| {
-        task.start_at(Instant(start_ns));
-        Ok(())
-    };
+    let start = |task: &Task| Ok(task.start_at(Instant(start_ns))?);
     // SAFETY: the caller promises that the handle is not released meanwhile.
     unsafe { with(task, start) }
 }

@@ -59,6 +59,10 @@ def test_jobs_follow_each_other_a_period_apart_and_the_thread_is_scheduled_as_be
         assert os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK == os.SCHED_FIFO
         (row,) = robot.snapshot().to_pylist()
         assert (row["name"], row["pid"], row["period_ns"]) == ("control", os.getpid(), 5_000_000)
+        with pytest.raises(sched.OrderError, match="call it before the first wait"):
+            task.start_at(0)
+        with pytest.raises(sched.OrderError, match="this thread is task control of system robot already"):
+            robot.task("second", period="5 ms")
     assert (os.sched_getscheduler(0), os.sched_getaffinity(0)) == before
     assert robot.snapshot().num_rows == 0
 
@@ -165,6 +169,10 @@ def test_what_cannot_be_is_refused_with_the_way_out(robot, folder):
         sched.System.create("other", rule="PID", directory=folder)
     with pytest.raises(sched.ConfigError, match="no list of CPUs"):
         sched.System.create("other", clusters="all", directory=folder)
+    with pytest.raises(sched.ConfigError, match="there is no CPU 1023 here"):
+        sched.System.create("other", clusters="1023", directory=folder)
+    with pytest.raises(sched.ConfigError, match="contains a control character"):
+        robot.task("t\x1b[2J", period="1 ms")
     with pytest.raises(sched.SystemExistsError):
         sched.System.create("robot", clusters=CPU, directory=folder)
     with pytest.raises(sched.DifferentError):

@@ -17,7 +17,7 @@ static const struct laxity_task_parameters each_second = { .name = "task", .peri
 static void what_cannot_be_a_system_is_refused(const char *directory)
 {
     const struct laxity_system_config all = { 0 }, odd = { .rule = 9 }, no_list = { .clusters = "0;all" },
-                                      twice = { .clusters = "0;0" };
+                                      twice = { .clusters = "0;0" }, absent = { .clusters = "1023" };
     struct laxity_system *system = (void *)8;
     size_t removed = 1;
 
@@ -28,6 +28,8 @@ static void what_cannot_be_a_system_is_refused(const char *directory)
     EXPECT(strstr(laxity_last_error()->message, "the cluster \"all\" is no list of CPUs"));
     EXPECT(laxity_system_create_or_attach(directory, "s", &twice, &system) == LAXITY_ERROR_CONFIG);
     EXPECT(strstr(laxity_last_error()->message, "CPU 0 is named twice"));
+    EXPECT(laxity_system_create_or_attach(directory, "s", &absent, &system) == LAXITY_ERROR_CONFIG);
+    EXPECT(strstr(laxity_last_error()->message, "there is no CPU 1023 here"));
     EXPECT(laxity_system_create_or_attach(directory, "a/b", &all, &system) == LAXITY_ERROR_NAME);
     EXPECT(laxity_system_attach(directory, "s", &system) == LAXITY_ERROR_NO_SYSTEM);
     EXPECT(laxity_system_attach(directory, "s", NULL) == LAXITY_ERROR_NULL);
@@ -41,6 +43,8 @@ static void what_cannot_be_a_task_is_refused(struct laxity_system *system)
                                         no_period = { .name = "t" },
                                         elsewhere = { .name = "t", .cluster = 3, .period_ns = 1 },
                                         odd = { .name = "t", .period_ns = 1, .server = 3 },
+                                        without = { .name = "t", .period_ns = 1, .server = LAXITY_SERVER_SPORADIC },
+                                        escape = { .name = "t\033[2J", .period_ns = 1 },
                                         greedy = { .name = "t", .period_ns = 1 * MS, .budget_ns = 2 * MS };
     struct laxity_task *task = (void *)8;
 
@@ -53,6 +57,10 @@ static void what_cannot_be_a_task_is_refused(struct laxity_system *system)
     EXPECT(strstr(laxity_last_error()->message, "cluster 3 is not one of the system's 1"));
     EXPECT(laxity_task_begin(system, &odd, &task) == LAXITY_ERROR_VALUE);
     EXPECT(strstr(laxity_last_error()->message, "enum laxity_server"));
+    EXPECT(laxity_task_begin(system, &without, &task) == LAXITY_ERROR_CONFIG);
+    EXPECT(strstr(laxity_last_error()->message, "its budget is to be enforced and none is said"));
+    EXPECT(laxity_task_begin(system, &escape, &task) == LAXITY_ERROR_CONFIG);
+    EXPECT(!strchr(laxity_last_error()->message, '\033'));
     EXPECT(laxity_task_begin(system, &greedy, &task) == LAXITY_ERROR_CONFIG);
     EXPECT(strstr(laxity_last_error()->message, "server budget 2 ms in period 1 ms"));
     EXPECT(laxity_task_begin((void *)&each_second, &each_second, &task) == LAXITY_ERROR_HANDLE);
@@ -71,13 +79,15 @@ static void *of_another_thread(void *task)
 
 static void calls_have_an_order(struct laxity_system *system)
 {
-    struct laxity_task *task;
+    struct laxity_task *task, *second;
     const struct laxity_task_job job = { .index = 7, .release_ns = 5, .deadline_ns = 6 };
     struct laxity_task_job seen;
     pthread_t thread;
     bool is_linked;
 
     OK(laxity_task_begin(system, &each_second, &task));
+    EXPECT(laxity_task_begin(system, &each_second, &second) == LAXITY_ERROR_ORDER);
+    EXPECT(second == NULL);
     EXPECT(laxity_task_complete(task) == LAXITY_ERROR_ORDER);
     EXPECT(strstr(laxity_last_error()->message, "task task: completion needs a job"));
     EXPECT(laxity_task_suspend(task) == LAXITY_ERROR_ORDER);
@@ -213,6 +223,7 @@ static void jobs_follow_each_other_a_period_apart(struct laxity_system *system)
         OK(laxity_task_get_job(task, &same));
         EXPECT(memcmp(&job, &same, sizeof(job)) == 0);
     }
+    EXPECT(laxity_task_start_at(task, start) == LAXITY_ERROR_ORDER); // numbers would begin again
     OK(laxity_task_release(&task)); // and with it the job
 }
 

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use laxity_graph::Registry;
+use laxity_graph::{Registry, RegistryError};
 use laxity_trace::Sink;
 
 use crate::plan::LivePlan;
@@ -58,13 +58,24 @@ impl LivePlan {
         look: impl FnMut(&Run, &mut S, Vec<String>) -> Next,
     ) -> Result<Ended, String> {
         let registry = Registry::default();
-        let graphs = self.create_graphs(&registry).map_err(|error| error.to_string())?;
+        let graphs = self.create_graphs(&registry).map_err(refused)?;
         let ended = Run::start(self, &graphs, options).map(|run| run.carry_on(sink, look));
         if ended.as_ref().map_or(true, |ended| ended.failed.is_err()) {
             // A thread that is stuck in code of the user holds them.
             self.unlink_graphs(&registry);
         }
         ended
+    }
+}
+
+/// Why there can be no graph. A run makes its graphs, and attaches to none.
+fn refused(error: RegistryError) -> String {
+    match error {
+        RegistryError::Exists { name } => format!(
+            "graph {name}: another run or program has one of this name; wait until that ends, or give this one another \
+             name, which other processes find it by"
+        ),
+        other => other.to_string(),
     }
 }
 

@@ -230,7 +230,10 @@ impl Run {
         self.stop.stop();
         match &mut self.workers {
             // Whether the code comes back is not known yet.
-            Workers::Threads(_, watches) if !watches.list.is_empty() => self.collector.hold_at(stopped),
+            Workers::Threads(_, watches) if !watches.list.is_empty() => {
+                watches.end_programs();
+                self.collector.hold_at(stopped);
+            }
             Workers::Threads(..) => {}
             Workers::Processes(processes) => processes.stop(),
         }

@@ -82,6 +82,14 @@ pub enum ConfigError {
         /// Why not.
         reason: String,
     },
+    /// The machine has no such CPU, or it is switched off.
+    #[error("there is no CPU {cpu} here; CPUs {there} are there")]
+    Absent {
+        /// The CPU, as Linux would number it.
+        cpu: u16,
+        /// Those that are there, as Linux lists them.
+        there: String,
+    },
     /// A CPU is in two clusters, or twice in one.
     #[error("CPU {cpu} is named twice; a CPU belongs to one cluster")]
     Twice {
@@ -146,6 +154,23 @@ impl Config {
         all.sort_unstable();
         match all.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => Err(ConfigError::Twice { cpu: pair[0] }),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses CPUs that the machine does not have, if threads are to be placed there. Where Linux does not list them, none
+    /// is refused.
+    pub(crate) fn find_cpus(&self) -> Result<(), ConfigError> {
+        // The tests of this crate simulate machines with other CPUs.
+        if cfg!(test) {
+            return Ok(());
+        }
+        let there = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+        let there = there.trim();
+        let Ok(online) = parse_cpus(there) else { return Ok(()) };
+        let is_absent = |cpu: &&u16| self.carry != Carry::Nothing && !online.contains(&CpuId(**cpu));
+        match self.clusters.iter().flatten().find(is_absent) {
+            Some(&cpu) => Err(ConfigError::Absent { cpu, there: there.to_owned() }),
             None => Ok(()),
         }
     }

@@ -31,6 +31,7 @@ impl ErrorDetails for BeginError {
     fn code(&self) -> ErrorCode {
         match self {
             BeginError::Name { .. }
+            | BeginError::Control { .. }
             | BeginError::Cluster { .. }
             | BeginError::Zero { .. }
             | BeginError::Short { .. }
@@ -38,6 +39,7 @@ impl ErrorDetails for BeginError {
             | BeginError::NoBudget { .. }
             | BeginError::Server { .. } => ErrorCode::Config,
             BeginError::Full { .. } | BeginError::Taken { .. } => ErrorCode::Full,
+            BeginError::Already { .. } => ErrorCode::Order,
             BeginError::Refused { .. } => ErrorCode::System,
             BeginError::NotAttached => ErrorCode::Forked,
             BeginError::State(error) => error.code(),

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use laxity_model::TaskId;
 
+use crate::config::Carry;
 use crate::step;
 use crate::system::Membership;
 
@@ -19,6 +20,7 @@ thread_local! {
 pub(crate) struct Registration {
     membership: Arc<Membership>,
     task: TaskId,
+    name: String,
     cluster: usize,
     is_over: Cell<bool>,
 }
@@ -28,11 +30,26 @@ struct OfThread(RefCell<Vec<Rc<Registration>>>);
 
 impl Registration {
     /// The calling thread holds the liveness lock of `task`.
-    pub fn begin(membership: Arc<Membership>, task: TaskId, cluster: usize) -> Rc<Self> {
-        let registration = Rc::new(Registration { membership, task, cluster, is_over: Cell::new(false) });
+    pub fn begin(membership: Arc<Membership>, task: TaskId, name: String, cluster: usize) -> Rc<Self> {
+        let registration = Rc::new(Registration { membership, task, name, cluster, is_over: Cell::new(false) });
         // A thread that registers while it ends is noticed by others: Linux marks its liveness lock.
         let _ = OF_THREAD.try_with(|of_thread| of_thread.0.borrow_mut().push(registration.clone()));
         registration
+    }
+
+    /// The task that Laxity places the calling thread as, if it is one, and its system.
+    pub fn of_this_thread() -> Option<(String, String)> {
+        let places = |it: &&Rc<Registration>| {
+            let shared = &it.membership.shared;
+            // A thread that acts for a program is not placed itself.
+            let is_placed = shared.config.carry != Carry::Nothing && shared.program(it.task).is_none();
+            !it.is_over() && it.membership.is_ours() && is_placed
+        };
+        let of_thread = |all: &OfThread| {
+            let all = all.0.borrow();
+            all.iter().find(places).map(|it| (it.name.clone(), it.membership.shared.name.clone()))
+        };
+        OF_THREAD.try_with(of_thread).ok().flatten()
     }
 
     /// Whether it has ended, so that the number of the task may be another thread's.

@@ -147,7 +147,8 @@ impl Registry {
 
     /// The memory of a system without tasks, without a name.
     fn draft(&self, name: &str, config: &Config) -> Result<Shared, RegistryError> {
-        config.validate().map_err(|error| RegistryError::Other(SystemError::Config(error)))?;
+        let refused = |error| RegistryError::Other(SystemError::Config(error));
+        config.validate().and_then(|()| config.find_cpus()).map_err(refused)?;
         let path = self.names.path::<Shared>(name)?;
         let layout = Shared::layout(config);
         let segment = Segment::draft(&path, FORMAT, layout.total - HEADER)?;

@@ -11,10 +11,11 @@ use laxity_sys::mutex::{Attempt, Guard};
 use laxity_sys::robust::Holder;
 use laxity_sys::scheduling::{self, Attributes};
 
-use crate::config::Config;
+use crate::config::{Carry, Config};
 use crate::layout::NAME_MAX;
 use crate::memory::Identity;
 use crate::placement::{Class, Placed, Placement};
+use crate::registration::Registration;
 use crate::served;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
@@ -47,6 +48,24 @@ pub enum BeginError {
     Name {
         /// The name.
         name: String,
+    },
+    /// The name would do something to a terminal.
+    #[error("task name {name:?} contains a control character; remove it")]
+    Control {
+        /// The name.
+        name: String,
+    },
+    /// The thread is a task already: how Linux schedules it belongs to that one.
+    #[error(
+        "task {task}: this thread is task {other} of system {system} already; release that one, or take another thread"
+    )]
+    Already {
+        /// The task.
+        task: String,
+        /// What the thread is.
+        other: String,
+        /// Of which system.
+        system: String,
     },
     /// There is no such cluster.
     #[error("task {task}: cluster {cluster} is not one of the system's {clusters}, which are numbered from 0")]
@@ -224,6 +243,13 @@ impl System {
         if !self.membership.is_ours() {
             return Err(BeginError::NotAttached);
         }
+        if program.is_none()
+            && shared.config.carry != Carry::Nothing
+            && let Some((other, system)) = Registration::of_this_thread()
+        {
+            // Of the two it would keep what the first one made of it.
+            return Err(BeginError::Already { task: parameters.name, other, system });
+        }
         let refused = |action| {
             let task = parameters.name.clone();
             move |error| BeginError::Refused { task, action, error }
@@ -281,6 +307,9 @@ fn check(parameters: &Parameters, config: &Config) -> Result<(), BeginError> {
     let task = || name.clone();
     if !(1..=NAME_MAX).contains(&name.len()) {
         return Err(BeginError::Name { name: task() });
+    }
+    if name.chars().any(char::is_control) {
+        return Err(BeginError::Control { name: task() });
     }
     let clusters = config.clusters.len();
     if *cluster >= clusters {

@@ -153,7 +153,8 @@ struct Next {
 
 impl Task {
     pub(crate) fn new(membership: Arc<Membership>, id: TaskId, parameters: Parameters, placed: Placed) -> Task {
-        let registration = Registration::begin(membership.clone(), id, parameters.cluster);
+        let name = parameters.name.clone();
+        let registration = Registration::begin(membership.clone(), id, name, parameters.cluster);
         let next = Cell::new(Next { index: 0, release: Instant::NEVER });
         let (placed, phase) = (RefCell::new(placed), Cell::new(Phase::Idle));
         let (held, server) = (Cell::new(0), RefCell::new(None));
@@ -224,8 +225,16 @@ impl Task {
     }
 
     /// The first release of [`Task::wait_for_next_job`] is at `start`, on the monotonic clock.
-    pub fn start_at(&self, start: Instant) {
+    ///
+    /// # Errors
+    /// [`TaskError`]; the first job must not have been released, as the numbers of jobs would begin again.
+    pub fn start_at(&self, start: Instant) -> Result<(), TaskError> {
+        if self.next.get().index > 0 {
+            let needs = "no job to have been released by a wait";
+            return Err(self.out_of_order("a first release", needs, "call it before the first wait"));
+        }
         self.next.set(Next { index: 0, release: start });
+        Ok(())
     }
 
     /// `job` is ready: its release has come. Returns when the thread is placed; if it gets no CPU at once, that may be

@@ -152,7 +152,7 @@ fn jobs_follow_each_other_at_their_releases_and_keep_their_numbers() {
     let Some((_registry, system)) = one_cpu("periodic") else { return };
     let task = task(&system, "periodic", 5);
     let start = now() + Nanos::from_millis(5);
-    task.start_at(start);
+    task.start_at(start).expect("no job was released");
     for index in 0..5 {
         let job = task.wait_for_next_job().expect("released");
         assert_eq!((job.index, job.release), (index, start + Nanos::from_millis(5 * index)));
@@ -160,6 +160,10 @@ fn jobs_follow_each_other_at_their_releases_and_keep_their_numbers() {
         assert!(now() >= job.release && task.is_linked());
         assert_eq!(task.job(), job);
     }
+    assert_eq!(
+        task.start_at(start).expect_err("numbers would begin again").to_string(),
+        "task periodic: a first release needs no job to have been released by a wait; call it before the first wait"
+    );
     let snapshot = system.snapshot().expect("sound");
     assert_eq!((snapshot.tasks[0].completed, snapshot.tasks[0].job), (4, 4));
     let suspended = task.suspend().expect("it has a job");
@@ -183,21 +187,61 @@ fn what_cannot_be_a_task_is_refused_with_the_way_out() {
     );
     assert_eq!(text(Parameters { period: Nanos::ZERO, ..periodic() }), "task t: its period is 0 ns; it must be longer");
     assert_eq!(text(Parameters::periodic("", Nanos(1))), "task name \"\" has 0 bytes; use 1 to 64");
+    assert_eq!(
+        text(Parameters::periodic("a\u{1b}[2J\n", Nanos(1))),
+        r#"task name "a\u{1b}[2J\n" contains a control character; remove it"#
+    );
     let other = registry.create_or_attach("s", &Config::global_edf([0, 1])).expect_err("it is on one CPU");
     assert_eq!(other.to_string(), "system s: exists but is another system; use one configuration in all processes");
+}
+
+/// The second one would have given back, at its end, what the first one made of the thread.
+#[test]
+fn a_thread_is_one_task_at_a_time_and_scheduled_as_before_once_it_is_none() {
+    let Some((_registry, system)) = one_cpu("again") else { return };
+    let ours = current_thread();
+    let now = || (Attributes::of(ours).expect("this one"), CpuMask::of_thread(ours).expect("this one"));
+    let before = now();
+    let first = task(&system, "first", 5);
+    let refused = system.begin(Parameters::periodic("second", Nanos::from_millis(5))).expect_err("it is a task");
+    assert_eq!(
+        refused.to_string(),
+        "task second: this thread is task first of system s already; release that one, or take another thread"
+    );
+    assert_eq!(laxity_model::ErrorDetails::code(&refused), laxity_model::ErrorCode::Order);
+    let of_another = thread::scope(|scope| scope.spawn(|| task(&system, "other", 5).id()).join().expect("no panic"));
+    assert_ne!(of_another, first.id());
+    drop(first);
+    drop(task(&system, "second", 5));
+    assert_eq!(now(), before);
+}
+
+#[test]
+fn a_system_on_cpus_that_are_not_there_is_refused_before_there_is_one() {
+    let place = laxity_testing::TestRegistry::<laxity_sched::Registry>::new("absent");
+    let config = Config::new(Rule::Edf, vec![vec![0], vec![1023]]);
+    let refused = place.create("s", &config).expect_err("it has no such CPU");
+    assert!(refused.to_string().starts_with("there is no CPU 1023 here; CPUs 0"), "{refused}");
+    assert_eq!(laxity_model::ErrorDetails::code(&refused), laxity_model::ErrorCode::Config);
+    assert_eq!(place.names().expect("readable"), [""; 0]);
+    let told_nothing = Config { carry: laxity_sched::Carry::Nothing, ..config };
+    drop(place.create("s", &told_nothing).expect("it places no thread"));
 }
 
 #[test]
 fn two_systems_on_one_cpu_are_refused_by_name_until_the_first_is_gone() {
     let Some((registry, system)) = one_cpu("overlap") else { return };
     let cpu = system.config().clusters[0][0];
-    let config = Config::new(Rule::Given, vec![vec![cpu + 1], vec![cpu]]);
+    let Some(next) = usable().into_iter().find(|&other| other != cpu) else {
+        return laxity_testing::skip("one CPU");
+    };
+    let config = Config::new(Rule::Given, vec![vec![next], vec![cpu]]);
     let text = |error: laxity_sched::RegistryError| error.to_string();
     let refused = registry.create("other", &config).map(drop).map_err(text).expect_err("it has that CPU, too");
     assert!(refused.starts_with(&format!("system other: CPU {cpu} also belongs to system s, whose")), "{refused}");
     assert!(refused.contains("`laxity sched gc`"), "{refused}");
     assert_eq!(registry.names().expect("readable"), ["s"], "the refused one is gone");
-    let beside = Config::new(Rule::Edf, vec![vec![cpu + 1]]);
+    let beside = Config::new(Rule::Edf, vec![vec![next]]);
     drop(registry.create("beside", &beside).expect("another CPU"));
     let told_nothing = Config { carry: laxity_sched::Carry::Nothing, ..config.clone() };
     drop(registry.create("nothing", &told_nothing).expect("it places no thread"));

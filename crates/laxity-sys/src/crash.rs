@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::signal_stack;
+
 /// Signals of crashes.
 const SIGNALS: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT];
 
@@ -57,6 +59,7 @@ impl Crash {
     /// threads that have `self` know it.
     pub fn watch<R>(&self, call: impl FnOnce() -> R) -> R {
         install();
+        signal_stack::provide();
         let mut watched = Watched { crash: self, before: WATCH.replace(ptr::from_ref(self)), has_returned: false };
         let result = call();
         watched.has_returned = true;
@@ -156,7 +159,7 @@ fn install() {
             // SAFETY: all-zero is a valid `sigaction`.
             let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
             action.sa_sigaction = handle as *const () as usize;
-            // On the alternative stack that Rust gives to its threads: the stack itself may be what is used up.
+            // On an alternative stack: the stack itself may be what is used up.
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
             // SAFETY: both point to structs of ours, and the handler does only what a handler may.
             unsafe {
@@ -239,6 +242,28 @@ mod tests {
         let crash = Crash::default();
         let panic = std::panic::catch_unwind(|| crash.watch(|| panic!("tested")));
         assert!(panic.is_err() && WATCH.get().is_null() && crash.end().is_none());
+    }
+
+    /// Without Rust's `main`, as in programs in C and Python, threads have no alternative stack.
+    #[test]
+    fn a_thread_that_uses_up_its_stack_is_parked_too_without_a_stack_of_the_runtime() {
+        #[expect(unconditional_recursion, reason = "it is the end of the stack that is tested")]
+        fn endless(depth: u64) -> u64 {
+            let here = std::hint::black_box([depth; 64]);
+            endless(depth + 1) + std::hint::black_box(&here)[0]
+        }
+        let crash = Arc::new(Crash::default());
+        let watched = Arc::clone(&crash);
+        let thread = std::thread::spawn(move || {
+            signal_stack::take_away();
+            watched.watch(|| endless(0))
+        });
+        while crash.end().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let how = crash.end().expect("it crashed");
+        assert!(how.starts_with("was ended by SIGSEGV"), "{how}");
+        assert!(!thread.is_finished());
     }
 
     /// As an exception of C++ does, `pthread_exit` unwinds.

@@ -27,6 +27,7 @@
 //! | [`start`] | programs that begin on given CPUs, in a control group | control groups v2 for that |
 //! | [`restorer`] | threads that get back how they were scheduled, once a process has ended | |
 //! | [`started`], [`signals`] | a child that ends with this process, and signals to be passed on to it | `pidfd_open` (5.3) |
+//! | [`program`] | a child that a real-time thread starts, which ends with it | `pidfd_open` (5.3) |
 //! | [`counter`] | hardware counters of a CPU, with limits | counters that Linux sees, `CAP_PERFMON` |
 //! | [`cpu_records`] | what a CPU does, thread by thread and interrupt by interrupt | `CAP_PERFMON`; tracefs for interrupts |
 //! | [`fairness`] | niceness of threads, and how long they ran | `CONFIG_SCHED_INFO` |
@@ -59,12 +60,14 @@ pub mod peer;
 pub mod peers;
 pub mod pi_lock;
 pub mod process;
+pub mod program;
 pub mod random;
 pub mod restorer;
 pub mod robust;
 pub mod scheduling;
 pub mod segment;
 pub mod shared_page;
+mod signal_stack;
 pub mod signals;
 pub mod sparse;
 pub mod stack;

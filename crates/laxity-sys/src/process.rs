@@ -8,7 +8,9 @@ use std::sync::OnceLock;
 use laxity_model::{Instant, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process, pidfd_open, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getppid, kill_process, kill_process_group, pidfd_open, set_parent_process_death_signal,
+};
 
 use crate::clock;
 use crate::fault;
@@ -103,6 +105,14 @@ pub fn stop(pid: u32) -> io::Result<()> {
 /// As [`ask_to_end`].
 pub fn go_on(pid: u32) -> io::Result<()> {
     signal(pid, Signal::CONT)
+}
+
+/// Kills all processes of the group that the process `pid` leads, which is a child that has not been waited for.
+pub fn kill_group(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // They belong to this user, or have become another's by their own doing, which this one may not kill.
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
 }
 
 fn signal(pid: u32, signal: Signal) -> io::Result<()> {

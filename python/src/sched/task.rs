@@ -108,9 +108,9 @@ impl PyTask {
 
     /// The first release of `wait_for_next_job` is at `start_ns` of `time.monotonic_ns`, and the next ones follow a period
     /// apart: tasks with one start are released together. Without this call the first release is at the first wait.
-    /// Raises UseError.
+    /// Raises OrderError after the first wait, UseError.
     fn start_at(&self, py: Python<'_>, start_ns: u64) -> PyResult<()> {
-        self.place.read(py, |task| task.start_at(Instant(start_ns)))
+        self.place.tell(py, |task| task.start_at(Instant(start_ns)))
     }
 
     /// Completes the present job, if there is one, and waits for the next release, one period after the last. If that is

@@ -48,6 +48,7 @@ mod output_files;
 mod outside;
 mod own_code;
 mod own_code_ends;
+mod own_programs;
 #[cfg(target_os = "linux")]
 mod programs;
 mod readme;

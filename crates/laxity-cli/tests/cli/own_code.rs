@@ -170,6 +170,15 @@ fn a_function_that_fails_ends_the_run_and_the_error_names_task_job_and_result() 
     assert!(err.contains("task \"t\": job 3: its code failed: fails answered 7"), "{err}");
 }
 
+/// The other task's code does not return, and is in front of it in the file: that is no reason why the run ended.
+#[test]
+fn the_error_is_that_of_the_task_that_failed_first_and_not_of_those_that_did_not_return_then() {
+    let hangs = task("hangs").replace("name = \"t\"", "name = \"stays\"");
+    let Some((_folder, file)) = workload(&format!("{hangs}{}", task("fails"))) else { return };
+    let (code, _, err) = run(["run", &file, "--for", "60s", "--scheduler", "other"]);
+    assert!(code == 1 && err.contains("task \"t\": job 3: its code failed: fails answered 7"), "{code}: {err}");
+}
+
 /// The graph beside it is one whose memory would stay, as a thread that is left behind has it.
 #[test]
 fn code_that_crashes_or_does_not_return_loses_no_trace_and_leaves_no_memory() {

@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::{env, fs, io};
 
-use laxity_model::Nanos;
+use laxity_model::{Instant, Nanos};
 use laxity_sys::own_code::View;
+use laxity_sys::program::{Image, Program};
+use laxity_sys::scheduling::{self, Attributes};
 use laxity_sys::{clock, process};
 
 use super::{Account, Code, Edges, MakeCode};
@@ -18,9 +19,7 @@ use crate::linux::LinuxScheduler;
 /// A program and its arguments.
 #[derive(Clone)]
 struct Started {
-    program: PathBuf,
-    arguments: Vec<String>,
-    folder: PathBuf,
+    image: Image,
 }
 
 /// Finds the program of `words`; answers with the field that is wrong, and why, if it cannot be started. `class` schedules
@@ -36,7 +35,8 @@ pub(super) fn load(words: &[String], folder: &Path, class: LinuxScheduler) -> Re
     }
     let program = find(program, folder, env::var_os("PATH")).map_err(wrong)?;
     let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
-    let started = Started { program, arguments: arguments.to_vec(), folder };
+    let image = Image::new(&program, arguments, &folder).map_err(|error| wrong(error.to_string()))?;
+    let started = Started { image };
     Ok(Arc::new(move |_: &str, _: &Edges| Ok(Box::new(started.clone()) as Box<dyn Code>)))
 }
 
@@ -65,21 +65,19 @@ impl Code for Started {
 
     /// The job executes as long as the program does: its CPU time is the job's, as it has the thread's priority and CPUs.
     fn call_charged(&mut self, view: &mut View<'_>, account: &mut dyn Account) -> Result<(), String> {
-        let Started { program, arguments, folder } = self;
-        let name = program.display().to_string();
-        let mut command = Command::new(program);
-        command.args(arguments).current_dir(folder).stdin(Stdio::null()).env("LAXITY_JOB", view.job().to_string());
-        // Tables and JSON on standard output are the run's own.
-        command.stdout(Stdio::null());
-        let mut child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
-        let watched = watch(child.id(), account).map_err(|error| format!("cannot keep {name} to its budget: {error}"));
+        let name = self.image.path().display().to_string();
+        let started = self.image.start("LAXITY_JOB", &view.job().to_string());
+        let mut program = started.map_err(|error| format!("cannot start {name}: {error}"))?;
+        let _above = Above::this_priority();
+        account.begin_program(program.pid());
+        let watched = watch(&program, account).map_err(|error| format!("cannot watch {name}: {error}"));
         if watched != Ok(true) {
-            // It may have ended meanwhile.
-            let _ = child.kill();
+            program.kill();
         }
-        let status = child.wait().map_err(|error| format!("cannot wait for {name}: {error}"))?;
-        if !watched? {
-            return Err(format!("{name} was ended with the run, before it had the budget to go on"));
+        let was_ended = account.end_program();
+        let status = program.wait().map_err(|error| format!("cannot wait for {name}: {error}"))?;
+        if was_ended || !watched? {
+            return Err(format!("{name} was ended with the run"));
         }
         match (status.code(), status.signal()) {
             (Some(0), _) => Ok(()),
@@ -90,14 +88,39 @@ impl Code for Started {
     }
 }
 
-/// Charges the child `pid` until it ends, and stops it while there is no budget. Answers whether it ended by itself.
+/// While this is kept, the thread has the priority above its own under `SCHED_FIFO`: a program that it started, which has the same
+/// one and does not sleep, would never let it have their CPU again, to charge it, to stop it, or to end with the process.
+struct Above(Option<Attributes>);
+
+impl Above {
+    fn this_priority() -> Above {
+        let own = scheduling::current_thread();
+        let raise = || {
+            let before = Attributes::of(own).ok()?;
+            let above = before.fixed_priority()?.checked_add(1).filter(|&above| above <= 99)?;
+            // Where the user may not, the budget is what suffers.
+            before.at_least(above).give_to(own).ok().map(|()| before)
+        };
+        Above(raise())
+    }
+}
+
+impl Drop for Above {
+    fn drop(&mut self) {
+        // It had them before, and a thread may always be less urgent.
+        self.0.iter().for_each(|before| _ = before.give_to(scheduling::current_thread()));
+    }
+}
+
+/// Waits until the program ends; with a budget charges it, and stops it while there is none. Answers whether it ended by itself, or
+/// was killed with the run.
 ///
 /// Its process alone is charged and stopped, not processes that it starts.
-fn watch(pid: u32, account: &mut dyn Account) -> io::Result<bool> {
-    let (mut charged, mut least) = (Nanos::ZERO, CRUMB);
+fn watch(program: &Program, account: &mut dyn Account) -> io::Result<bool> {
+    let (pid, mut charged, mut least) = (program.pid(), Nanos::ZERO, CRUMB);
     while let Some(left) = account.left() {
         // One thread cannot use more in that time.
-        let has_ended = process::has_ended_by(pid, clock::now().saturating_add(left.max(least)))?;
+        let has_ended = program.has_ended_by(clock::now().saturating_add(left.max(least)))?;
         // Of one that has ended, too, as it was not waited for.
         let used = process::cpu_time(pid)?;
         let must_stop = account.charge(used.saturating_sub(charged));
@@ -117,7 +140,7 @@ fn watch(pid: u32, account: &mut dyn Account) -> io::Result<bool> {
             }
         }
     }
-    Ok(true)
+    program.has_ended_by(Instant::NEVER)
 }
 
 /// So little is not waited for any shorter; it is charged, too.

@@ -61,6 +61,15 @@ pub trait Account {
 
     /// Waits until there is a budget again. Answers whether the job goes on then.
     fn wait(&mut self) -> bool;
+
+    /// The program `pid`, which leads a process group and is not waited for before [`Account::end_program`], executes for the job
+    /// now. Its group is killed when the run ends before.
+    fn begin_program(&mut self, _pid: u32) {}
+
+    /// It has ended, and may be waited for. Answers whether the run ended before.
+    fn end_program(&mut self) -> bool {
+        false
+    }
 }
 
 /// Makes the code of a task, whose name and edges it gets.

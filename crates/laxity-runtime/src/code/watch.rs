@@ -1,11 +1,12 @@
 //! Looks after threads that are in code of the user, which may crash or not come back.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use laxity_sys::crash::Crash;
+use laxity_sys::process;
 
 use crate::worker::Started;
 
@@ -48,9 +49,26 @@ pub(crate) struct Watch {
     task: String,
     crash: Crash,
     job: AtomicU64,
+    program: Mutex<Executing>,
+}
+
+/// Which program executes a job elsewhere than on its thread.
+#[derive(Debug, Default)]
+enum Executing {
+    #[default]
+    None,
+    /// The process with this number, which leads a process group and was not waited for.
+    Program(u32),
+    /// None may any more: the run has ended.
+    Over,
 }
 
 impl Watches {
+    /// The run has ended: programs that execute for it are killed, as they would go on without it.
+    pub fn end_programs(&self) {
+        self.list.iter().for_each(|watch| watch.end_programs());
+    }
+
     /// How one crashed, if one did.
     pub fn crashed(&self) -> Option<String> {
         self.list.iter().find_map(|watch| watch.crashed())
@@ -81,16 +99,19 @@ impl Watches {
             thread::sleep(LOOK);
             waited += LOOK;
         }
-        let held_up = self.crashed().or_else(|| self.stuck());
-        let outcome = held_up.map_or(Ok(()), Err);
-        let is_left = |thread: &Started| outcome.is_err() && !thread.is_over();
+        let (crashed, stuck) = (self.crashed(), self.stuck());
+        let is_held_up = crashed.is_some() || stuck.is_some();
+        let is_left = |thread: &Started| is_held_up && !thread.is_over();
         let (left, over): (Vec<_>, Vec<_>) = threads.into_iter().partition(is_left);
         let are_over = left.is_empty();
         if !are_over {
             self.unlink();
         }
         left.into_iter().for_each(Started::abandon);
-        (are_over, over.into_iter().map(Started::join).fold(outcome, Result::and))
+        // Where one failed, the others were told to end because of that: one that then did not come back is no cause.
+        let failed = over.into_iter().map(Started::join).fold(Ok(()), Result::and);
+        let crashed = crashed.map_or(Ok(()), Err);
+        (are_over, crashed.and(failed).and(stuck.map_or(Ok(()), Err)))
     }
 
     /// If one crashed before the run has begun.
@@ -114,7 +135,12 @@ impl Watches {
 
 impl Watch {
     pub fn new(task: &str) -> Watch {
-        Watch { task: task.to_owned(), crash: Crash::default(), job: AtomicU64::new(OUTSIDE) }
+        Watch {
+            task: task.to_owned(),
+            crash: Crash::default(),
+            job: AtomicU64::new(OUTSIDE),
+            program: Mutex::default(),
+        }
     }
 
     /// Does `call`.
@@ -128,6 +154,35 @@ impl Watch {
         let result = self.crash.watch(call);
         self.job.store(OUTSIDE, Ordering::Release);
         result
+    }
+
+    /// As [`Account::begin_program`](super::Account::begin_program).
+    pub fn begin_program(&self, pid: u32) {
+        match &mut *self.executing() {
+            Executing::Over => process::kill_group(pid),
+            executing => *executing = Executing::Program(pid),
+        }
+    }
+
+    /// As [`Account::end_program`](super::Account::end_program).
+    pub fn end_program(&self) -> bool {
+        match &mut *self.executing() {
+            Executing::Over => true,
+            executing => {
+                *executing = Executing::None;
+                false
+            }
+        }
+    }
+
+    fn end_programs(&self) {
+        if let Executing::Program(pid) = std::mem::replace(&mut *self.executing(), Executing::Over) {
+            process::kill_group(pid);
+        }
+    }
+
+    fn executing(&self) -> MutexGuard<'_, Executing> {
+        self.program.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How it crashed, if it did.

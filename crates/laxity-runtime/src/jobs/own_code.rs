@@ -182,7 +182,8 @@ impl Jobs {
         }
         let index = self.index;
         let Some(mut code) = self.code.take() else { return Ok(()) };
-        let mut account = OfJob { jobs: self, is_suspended: kind == StepKind::Suspend, cut: None };
+        let watch = Arc::clone(&code.watch);
+        let mut account = OfJob { jobs: self, is_suspended: kind == StepKind::Suspend, watch, cut: None };
         let called = code.call(index, (at, kind), holding.job, &mut account);
         let cut = account.cut.take();
         self.code = Some(code);
@@ -198,6 +199,7 @@ struct OfJob<'a> {
     jobs: &'a mut Jobs,
     /// Whether the job is suspended meanwhile, and so not charged.
     is_suspended: bool,
+    watch: Arc<Watch>,
     /// Why the job does not go on.
     cut: Option<Cut>,
 }
@@ -217,6 +219,18 @@ impl Account for OfJob<'_> {
     fn wait(&mut self) -> bool {
         self.cut = self.jobs.await_budget().err();
         self.cut.is_none()
+    }
+
+    fn begin_program(&mut self, pid: u32) {
+        self.watch.begin_program(pid);
+    }
+
+    fn end_program(&mut self) -> bool {
+        let was_ended = self.watch.end_program();
+        if was_ended {
+            self.cut.get_or_insert(Cut::Stopped);
+        }
+        was_ended
     }
 }
 

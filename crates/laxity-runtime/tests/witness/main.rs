@@ -11,6 +11,7 @@ mod gpus;
 mod graphs;
 mod harness;
 mod outside;
+mod programs;
 mod scheduled;
 mod scheduled_gpus;
 mod schedulers;

@@ -245,6 +245,7 @@ fn begin(error: BeginError) -> CliError {
     let is_usage = matches!(
         error,
         BeginError::Name { .. }
+            | BeginError::Control { .. }
             | BeginError::Cluster { .. }
             | BeginError::Zero { .. }
             | BeginError::Short { .. }
