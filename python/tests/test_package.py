@@ -63,14 +63,14 @@ def test_bodies_are_checked_against_jobs_and_may_be_classes():
         class Detect:
             def __call__(self, job: laxity.Job) -> None: ...
 
-        class NoBody:
+        class Uncalled:
             def call(self, job: laxity.Job) -> None: ...
 
         workload = laxity.load("car.toml")
         laxity.run(workload, {"a": good, "b": Detect, "c": Detect(), "d": lambda job: job.index})
         laxity.run(workload, {"a": 3})  # type: ignore[dict-item]
         laxity.run(workload, {"a": bad})  # type: ignore[dict-item]
-        laxity.run(workload, {"a": NoBody})  # type: ignore[dict-item]
+        laxity.run(workload, {"a": Uncalled})  # type: ignore[dict-item]
     """
     # An error that is not there is one, too.
     _run("mypy", "--strict", "--ignore-missing-imports", "--config-file", "", "-c", textwrap.dedent(program))
