@@ -1743,7 +1743,8 @@ enum laxity_result laxity_workload_bind(struct laxity_workload *workload,
 enum laxity_result laxity_workload_run(struct laxity_workload *workload,
                                        const struct laxity_run_options *options);
 
-// Ends the run of the workload where it is, from another thread.
+// Ends the run of the workload where it is, from another thread. If it does not run, the next run ends as soon as it has
+// begun.
 enum laxity_result laxity_workload_stop(const struct laxity_workload *workload);
 
 // The number of tasks and nodes: tasks come first, then the nodes of each graph.

@@ -235,16 +235,18 @@ pub unsafe extern "C" fn laxity_workload_run(
         };
         let linux = linux(given.scheduler)?;
         let mut state = loaded.lock()?;
-        loaded.is_stopped.store(false, Ordering::Relaxed);
         let duration = Nanos(given.duration_ns);
         let options = Options { scheduler: state.workload.scheduler, linux, seed: given.seed, duration };
         let outcome = state.run(&options, trace, &loaded.is_stopped);
+        // The thread that stops the run may come before it, and is heard then, too.
+        loaded.is_stopped.store(false, Ordering::Relaxed);
         laxity_sys::crash::let_exit_go_on();
         outcome
     })
 }
 
-/// Ends the run of the workload where it is, from another thread.
+/// Ends the run of the workload where it is, from another thread. If it does not run, the next run ends as soon as it has
+/// begun.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_workload_stop(workload: *const laxity_workload) -> laxity_result {
     answer(|| {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -260,6 +261,8 @@ def tune(
         ValueError: for spans and factors that cannot be read.
         LaxityError: if no configuration can be simulated.
     """
+    if not math.isfinite(load):
+        raise ValueError(f"load={load} is no factor; pass a number such as 1.2")
     permille = round(load * 1000)
     if permille < 1:
         raise ValueError(f"load={load} leaves nothing to do; pass at least 0.001")

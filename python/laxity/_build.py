@@ -46,6 +46,11 @@ class Task(_Table):
         cluster: under clustered scheduling its cluster, under partitioned scheduling its CPU.
         working_set: what a job touches, such as ``"2 MB"``.
         budget: what jobs may execute in a period before they are throttled until the next.
+        server: the bandwidth server that jobs execute in, such as
+            ``{"kind": "cbs_hard", "budget": "2 ms", "period": "10 ms"}``.
+        memory_demand: memory bandwidth that jobs use while they execute, such as ``"200 MB/s"``.
+        memory_budget: that of best-effort tasks while a job holds the bandwidth lock.
+        run: code that live runs call, such as ``{"library": "libcar.so", "symbol": "detect"}``.
     """
 
     name: str
@@ -62,6 +67,10 @@ class Task(_Table):
     cluster: int | None
     working_set: str | None
     budget: str | None
+    server: Fields | None
+    memory_demand: str | None
+    memory_budget: str | None
+    run: Fields | None
 
     def __init__(
         self,
@@ -80,6 +89,10 @@ class Task(_Table):
         cluster: int | None = None,
         working_set: str | None = None,
         budget: str | None = None,
+        server: Fields | None = None,
+        memory_demand: str | None = None,
+        memory_budget: str | None = None,
+        run: Fields | None = None,
     ) -> None:
         given = locals()
         for field in fields(self):
@@ -91,14 +104,18 @@ def workload(
     *,
     cpus: int,
     tasks: Iterable[Task | Fields] = (),
-    policy: str | None = None,
+    policy: str | Fields | None = None,
     overheads: str | Fields | None = None,
-    clusters: Sequence[str | Sequence[int]] | None = None,
+    clusters: Sequence[str | Sequence[int]] | int | None = None,
     tick: str | None = None,
     quantum: str | None = None,
+    memory: Fields | None = None,
     gpus: Iterable[Fields] = (),
+    devices: Iterable[Fields] = (),
+    gpu_management: Fields | None = None,
     resources: Iterable[Fields] = (),
     best_effort: Iterable[Fields] = (),
+    best_effort_scheduler: str | Fields | None = None,
     graphs: Iterable[Fields] = (),
     chains: Iterable[Fields] = (),
 ) -> Workload:
@@ -108,14 +125,19 @@ def workload(
         name: for tables and plots.
         cpus: how many.
         tasks: the real-time tasks; their order breaks ties.
-        policy: the scheduler, "G-EDF" if not given.
+        policy: the scheduler, "G-EDF" if not given; its name, or ``[scheduler]`` of the file.
         overheads: a published profile ("brandenburg2009-worst") or a table of costs (``{"release": "2 us"}``).
-        clusters: the CPUs of each, ``["0-3", "4-7"]`` or ``[[0, 1], [2, 3]]``; one of all CPUs if not given.
+        clusters: the CPUs of each, ``["0-3", "4-7"]`` or ``[[0, 1], [2, 3]]``, or how many of equal size; one of all
+            CPUs if not given.
         tick: period of each CPU's timer interrupt.
         quantum: scheduling quantum of quantum-driven scheduling.
-        gpus: ``[[platform.gpu]]`` of the file.
+        memory: ``[platform.memory]`` of the file.
+        gpus: ``[[platform.gpu]]``.
+        devices: ``[[platform.device]]``: other sources of interrupts.
+        gpu_management: ``[gpu_management]``.
         resources: ``[[resource]]``.
         best_effort: ``[[best_effort]]``.
+        best_effort_scheduler: a name, or ``[best_effort_scheduler]``.
         graphs: ``[[graph]]``.
         chains: ``[[chain]]``.
 
@@ -125,8 +147,9 @@ def workload(
     platform = {"cpus": cpus, "clusters": clusters, "tick": tick, "quantum": quantum, "overheads": overheads}
     lists = {"resource": resources, "task": tasks, "best_effort": best_effort, "graph": graphs, "chain": chains}
     document: dict[str, Any] = {"laxity": 1, "name": name}
-    document["platform"] = _given(platform | {"gpu": list(gpus)})
-    document |= _given({"scheduler": policy})
+    document["platform"] = _given(platform | {"memory": memory, "gpu": list(gpus), "device": list(devices)})
+    document |= _given({"scheduler": policy, "gpu_management": gpu_management})
+    document |= _given({"best_effort_scheduler": best_effort_scheduler})
     document |= _given({key: [_plain(item) for item in items] for key, items in lists.items()})
     return Workload.from_json(json.dumps(document))
 

@@ -59,11 +59,17 @@ class SimulationError(LaxityError, ValueError):
 
 
 class RunError(LaxityError):
-    """A live run cannot begin, or ended as a job's code failed. ``result`` is what was measured until then, or None."""
+    """A live run cannot begin, or ended as a job's code failed. ``result`` is what was measured until then, or None.
+
+    Pickled and copied errors have None: results stay in the process that measured them.
+    """
 
     def __init__(self, message: str, result: Result | None = None) -> None:
         self.result = result
         super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[RunError], tuple[object, ...], dict[str, object]]:
+        return type(self), self.args, {**self.__dict__, "result": None}
 
 
 class TraceError(LaxityError, ValueError):

@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from laxity import _native
+from laxity._errors import RunError
 from laxity._native import Result, Workload
 
 if TYPE_CHECKING:
@@ -30,7 +31,11 @@ class Messages(Protocol):
         ...
 
     def resize(self, length: int, number: int = 0) -> None:
-        """Message `number`, which goes out, has `length` bytes. Raises ValueError if they do not fit."""
+        """Of message `number`, which goes out, only the first `length` bytes are sent.
+
+        Its memoryview stays as long as it is: all that fits. Raises ValueError if they do not fit, and IndexError if
+        there is no such message.
+        """
         ...
 
 
@@ -61,7 +66,11 @@ class Job(Protocol):
         ...
 
 
-Body: TypeAlias = Callable[[Any], object]
+class _Called(Protocol):
+    def __call__(self, job: Job, /) -> object: ...
+
+
+Body: TypeAlias = Callable[[Job], object] | type[_Called]
 """A function of a `Job`, or a class whose objects are called with jobs: made on the task's thread before the first job,
 and closed by `close()`, if it has that, after the last."""
 
@@ -82,7 +91,8 @@ def run(
     """Runs a workload live on threads of this process, as ``laxity run`` does, and returns when all its jobs are done.
 
     Jobs of tasks and nodes that are named in ``bodies`` call these functions in place of using up CPU time, once for
-    each step that takes time, on their own threads, under the workload's scheduler. They share the interpreter's lock
+    each step that takes time, on their own threads, under the workload's scheduler. Generators and ``async``
+    functions do not run when they are called: they end the run with an error. They share the interpreter's lock
     (GIL). Ctrl-C ends the run and raises KeyboardInterrupt. A body that crashes with that lock ends the program, as
     docs/guides/own-code.md says.
 
@@ -107,12 +117,16 @@ def run(
 
     Raises:
         ValueError: for arguments that cannot be read, and for ``warm`` without a body.
+        WorkloadError: for tasks that do not suit ``policy``.
         RunError: if the workload cannot be run here, or a body raised: its ``result`` is what was measured until then.
     """
     bodies = bodies or {}
     for name in warm:
         if name not in bodies:
             raise ValueError(f'warm: "{name}" has no body; write one of {", ".join(bodies) or "none"}')
+    for name, body in bodies.items():
+        if not callable(body):
+            raise RunError(f'task "{name}": its body is no function, but {body!r}')
     named = [(name, f"b{next(_numbers)}", body) for name, body in bodies.items()]
     for _, attribute, body in named:
         setattr(_bodies, attribute, body)

@@ -170,9 +170,9 @@ impl SimulationResult {
 
     /// Data age and reaction time of chains, as a `pyarrow.Table`, four rows a chain.
     ///
-    /// Columns: chain (its name), measure, outputs and missed (int64: completed jobs of its last node, and those that exceeded
-    /// a deadline of the chain), deadline_ns (int64, null without one), count (int64), and times (int64 ns, null where there
-    /// are none): total_ns, mean_ns, stddev_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns. Measures: "data_age" (of each output;
+    /// Columns: chain (its name), measure, outputs and missed (int64: completed jobs of its last node that used data of its first,
+    /// and those that exceeded a deadline of the chain), deadline_ns (int64, null without one), count (int64), and times (int64
+    /// ns, null where there are none): total_ns, mean_ns, stddev_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns. Measures: "data_age" (of each output;
     /// the longest is last-to-last), "data_age_first" (last-to-first), "reaction_time" (first-to-first) and
     /// "reaction_time_last" (first-to-last).
     #[getter]

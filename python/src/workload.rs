@@ -17,12 +17,18 @@ use crate::overheads::Overheads;
 /// A platform, the tasks on it and the scheduler: everything one workload file says. Immutable.
 ///
 /// Made by `laxity.load`, `laxity.workload`, `laxity.generate`, or one of the class methods. Workloads compare by
-/// value and can be pickled.
+/// value, whatever drew them, and can be pickled.
 #[pyclass(frozen, eq, module = "laxity", name = "Workload")]
-#[derive(PartialEq)]
 pub struct PyWorkload {
     pub workload: Arc<Workload>,
+    /// What drew it. Files do not have it.
     pub provenance: Option<String>,
+}
+
+impl PartialEq for PyWorkload {
+    fn eq(&self, other: &Self) -> bool {
+        self.workload == other.workload
+    }
 }
 
 impl PyWorkload {
@@ -78,17 +84,17 @@ impl PyWorkload {
         read.map(PyWorkload::new).map_err(|errors| workload_error(py, errors, file.is_some()))
     }
 
-    /// The workload as TOML; `Workload.from_toml` reads it back exactly.
+    /// The workload as TOML; `Workload.from_toml` reads it back exactly, without its `provenance`.
     fn to_toml(&self) -> String {
         self.workload.to_toml()
     }
 
-    /// The workload as JSON; `Workload.from_json` reads it back exactly.
+    /// The workload as JSON; `Workload.from_json` reads it back exactly, without its `provenance`.
     fn to_json(&self) -> String {
         self.workload.to_json()
     }
 
-    /// Writes a `.toml` or `.json` file, whichever the extension of `path` says.
+    /// Writes a `.toml` or `.json` file, whichever the extension of `path` says. It has all but the `provenance`.
     fn save(&self, path: PathBuf) -> PyResult<()> {
         let text = match path.extension().and_then(|extension| extension.to_str()) {
             Some("toml") => self.to_toml(),
@@ -131,8 +137,8 @@ impl PyWorkload {
         utilization(&self.workload)
     }
 
-    /// What drew it, for a generated one: the generator, its parameters, the seed and the version. Store it with
-    /// results; None otherwise.
+    /// What drew it, for a generated one: the generator, its parameters, the seed and the version; None otherwise, also when it
+    /// was read from a file. Store it with results.
     #[getter]
     fn provenance(&self) -> Option<&str> {
         self.provenance.as_deref()

@@ -108,6 +108,9 @@ def test_tune_names_what_must_shrink(overloaded):
     assert half.best[0].score.laxity_ppm > 0
     with pytest.raises(ValueError, match="load=0"):
         laxity.tune(overloaded, load=0)
+    for load in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=f"load={load} is no factor; pass a number"):
+            laxity.tune(overloaded, load=load)
 
 
 def test_simulations_are_as_long_as_those_of_the_command(pair):

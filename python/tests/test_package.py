@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 import tarfile
+import textwrap
 from pathlib import Path
 
 import laxity
@@ -48,6 +49,31 @@ def test_everything_public_is_there_and_listed():
 
 def test_the_stubs_say_what_the_extension_module_has():
     _run("mypy.stubtest", "laxity._native", "--concise", "--mypy-config-file", "pyproject.toml")
+
+
+def test_bodies_are_checked_against_jobs_and_may_be_classes():
+    program = """
+        import laxity
+
+        def good(job: laxity.Job) -> None:
+            job.output("detect").resize(3)
+
+        def bad(job: str) -> None: ...
+
+        class Detect:
+            def __call__(self, job: laxity.Job) -> None: ...
+
+        class Uncalled:
+            def call(self, job: laxity.Job) -> None: ...
+
+        workload = laxity.load("car.toml")
+        laxity.run(workload, {"a": good, "b": Detect, "c": Detect(), "d": lambda job: job.index})
+        laxity.run(workload, {"a": 3})  # type: ignore[dict-item]
+        laxity.run(workload, {"a": bad})  # type: ignore[dict-item]
+        laxity.run(workload, {"a": Uncalled})  # type: ignore[dict-item]
+    """
+    # An error that is not there is one, too.
+    _run("mypy", "--strict", "--ignore-missing-imports", "--config-file", "", "-c", textwrap.dedent(program))
 
 
 def test_what_is_published_is_the_library_and_the_report_without_studies(tmp_path):

@@ -1,7 +1,9 @@
 """Live runs of workloads whose jobs call functions of this program."""
 
 import array
+import copy
 import os
+import pickle
 import signal
 import threading
 
@@ -97,6 +99,75 @@ def test_what_cannot_be_run_is_refused(pair):
         laxity.run(pair, scheduler="idle")
     with pytest.raises(ValueError, match='warm: "slow" has no body'):
         laxity.run(pair, {"fast": print}, warm=["slow"])
+
+
+async def _async(job):
+    raise AssertionError
+
+
+def _generator(job):
+    yield job
+
+
+async def _async_generator(job):
+    yield job
+
+
+@pytest.mark.parametrize("body", [_async, _generator, _async_generator])
+def test_a_body_that_does_not_run_when_it_is_called_fails(pair, body, recwarn):
+    with pytest.raises(laxity.RunError, match=r"job 0: its code failed: it has not run: its answer is of type \w+;"):
+        laxity.run(pair, {"fast": body}, scheduler="other", duration="20 ms")
+    assert [str(warning.message) for warning in recwarn if "awaited" in str(warning.message)] == []
+
+
+def test_errors_of_bodies_name_the_task_and_nothing_inside_of_laxity(pair):
+    class Camera:
+        def __init__(self):
+            raise RuntimeError("no lens")
+
+        def __call__(self, job): ...
+
+    with pytest.raises(laxity.RunError, match=r'^task "fast": its body is no function, but 5$'):
+        laxity.run(pair, {"fast": 5}, scheduler="other")
+    with pytest.raises(laxity.RunError, match=r'task "fast": .*RuntimeError: no lens') as raised:
+        laxity.run(pair, {"fast": Camera}, scheduler="other")
+    assert "_bodies" not in str(raised.value)
+
+
+def test_a_message_is_sent_as_long_as_it_was_made(fusion):
+    graph, lengths, errors = _graph(fusion), [], []
+
+    def camera(job):
+        job.output().resize(16)
+        assert len(job.output()[0]) == 64, "of the view all can be written, still"
+        for arguments in [(5, 3), (65,), (-1,)]:
+            try:
+                job.output().resize(*arguments)
+            except (IndexError, ValueError) as error:
+                errors.append(str(error))
+
+    bodies = {f"{graph}/camera": camera, f"{graph}/detect": lambda job: lengths.append(len(job.input()[0]))}
+    laxity.run(fusion, bodies, scheduler="other", duration="20 ms")
+    assert lengths == [16]
+    assert errors == [
+        "message 3 is not among the 1 of 'detect'",
+        "65 bytes do not fit into a message of 64",
+        "-1 bytes do not fit into a message of 64",
+    ]
+
+
+def test_an_error_of_a_run_can_be_pickled_and_copied(pair):
+    def fails(job):
+        raise RuntimeError("the lens is dirty")
+
+    with pytest.raises(laxity.RunError) as raised:
+        laxity.run(pair, {"fast": fails}, scheduler="other", duration="20 ms")
+    raised.value.add_note("in Tokyo")
+    assert raised.value.result is not None
+    for again in [pickle.loads(pickle.dumps(raised.value)), copy.copy(raised.value), copy.deepcopy(raised.value)]:
+        assert type(again) is laxity.RunError
+        assert (str(again), again.result, again.__notes__) == (str(raised.value), None, ["in Tokyo"])
+    assert raised.value.result is not None
 
 
 def test_ctrl_c_ends_a_run(pair):

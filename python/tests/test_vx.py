@@ -135,6 +135,78 @@ def test_a_kernel_that_keeps_an_array_fails_and_the_array_stays_readable(folder)
     assert failed.value.node == "keeper"
     del run
     assert (kept[0] == 7).all()
+    assert list(folder.iterdir()) == []
+
+
+def test_a_kept_array_does_not_keep_the_name_of_its_graph(folder):
+    kept = []
+
+    def run(keep):
+        graph = vx.Graph("keeper", folder)
+        image = graph.object("image", 1000, np.uint8)
+        graph.node("keeper", [vx.output(image)], lambda job: kept.append(job.write(image)) if keep else None)
+        with graph.verify().spawn("300 us", frames=3) as run:
+            run.wait()
+
+    for _ in range(2):
+        with pytest.raises(vx.GraphFailedError, match="copy what must live"):
+            run(keep=True)
+        run(keep=False)
+    kept.clear()
+    run(keep=False)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("use", ["wait", "wait_for_frames", "close", "__exit__"])
+def test_a_kernel_cannot_wait_for_its_own_run(folder, use):
+    arguments = {"wait_for_frames": (9,), "__exit__": (None, None, None)}.get(use, ())
+    runs, told = [], []
+
+    def kernel(job):
+        while not runs:
+            time.sleep(0.001)
+        assert not runs[0].wait("0 s"), "to look is no wait"
+        with pytest.raises(vx.UseError, match=r"a kernel of the run cannot .* wait for itself") as refused:
+            getattr(runs[0], use)(*arguments)
+        told.append(str(refused.value))
+
+    graph = vx.Graph("inside", folder)
+    image = graph.object("image", 10, np.uint8)
+    graph.node("n", [vx.output(image)], kernel)
+    with graph.verify().spawn("300 us", frames=3) as run:
+        runs.append(run)
+        assert run.wait("20 s")
+    assert len(told) == 3, "the run went on"
+
+
+def test_a_kernel_may_drop_the_last_reference_to_its_run(folder):
+    runs, dropped = [], threading.Event()
+
+    def kernel(job):
+        while not runs and not dropped.is_set():
+            time.sleep(0.001)
+        runs.clear()
+        dropped.set()
+
+    graph = vx.Graph("dropped", folder)
+    image = graph.object("image", 10, np.uint8)
+    graph.node("n", [vx.output(image)], kernel)
+    runs.append(graph.verify().spawn("300 us"))
+    assert dropped.wait(20)
+    until = time.monotonic() + 20
+    while list(folder.iterdir()) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert list(folder.iterdir()) == [], "the graph has ended"
+
+
+def test_a_graph_that_was_verified_tells_that(folder):
+    graph = vx.Graph("once", folder)
+    image = graph.object("image", 10, np.uint8)
+    graph.node("n", [vx.output(image)], lambda job: None)
+    graph.verify()
+    for change in [graph.verify, lambda: graph.object("more", 1, np.uint8)]:
+        with pytest.raises(RuntimeError, match="its description is used up; spawn what `verify` returned"):
+            change()
 
 
 def test_buffers_of_a_job_that_is_over_cannot_be_had(folder):

@@ -1,5 +1,8 @@
 """Workloads: read, written, built in Python, and refused with every mistake in them."""
 
+import dataclasses
+import inspect
+import json
 import pickle
 from pathlib import Path
 
@@ -61,9 +64,90 @@ def test_a_workload_written_in_python_is_the_one_in_the_file():
     assert in_python == in_a_file
 
 
+def test_a_drawn_workload_is_read_back_and_equal_without_what_drew_it(tmp_path):
+    drawn = laxity.generate("uni-light/moderate", cap=2, seed=7, cpus=4)
+    drawn.save(tmp_path / "drawn.toml")
+    copies = [
+        laxity.Workload.from_toml(drawn.to_toml()),
+        laxity.Workload.from_json(drawn.to_json()),
+        laxity.load(tmp_path / "drawn.toml"),
+    ]
+    assert copies == [drawn] * 3
+    assert {copy.provenance for copy in copies} == {None}
+    again = pickle.loads(pickle.dumps(drawn))
+    assert (again, again.provenance) == (drawn, drawn.provenance)
+    assert laxity.generate("uni-light/moderate", cap=2, seed=8, cpus=4) != drawn
+
+
 def test_tables_of_a_file_can_be_given_as_dicts(pair):
     tasks = [{"name": "fast", "wcet": "2 ms", "period": "4 ms"}, {"name": "slow", "wcet": "4 ms", "period": "10 ms"}]
     assert laxity.workload("pair", cpus=1, tasks=tasks) == pair
+
+
+def schema(*path):
+    """The properties of a table of workload files, by the published schema."""
+    given = json.loads((WORKLOADS.parents[1] / "schema" / "laxity-workload-1.schema.json").read_text())
+    found = given
+    for step in path:
+        found = found[step]
+        while "$ref" in found:
+            found = given["$defs"][found["$ref"].rpartition("/")[2]]
+    return set(found["properties"])
+
+
+def test_python_has_every_field_of_files():
+    assert {field.name for field in dataclasses.fields(laxity.Task)} == schema("properties", "task", "items")
+    others = {"laxity", "platform"} | {"scheduler", "task", "resource", "graph", "chain"}
+    renamed = {"policy", "tasks", "resources", "graphs", "chains", "gpus", "devices"}
+    platform = schema("properties", "platform") - {"gpu", "device"}
+    arguments = set(inspect.signature(laxity.workload).parameters)
+    assert arguments == (schema() - others) | renamed | platform
+
+
+def test_servers_memory_devices_and_code_are_those_of_a_file():
+    server = {"kind": "cbs_hard", "budget": "2 ms", "period": "10 ms"}
+    in_python = laxity.workload(
+        "memory",
+        cpus=1,
+        policy={"rule": "EDF", "scope": "partitioned"},
+        clusters=1,
+        memory={"contention": [["0 B/s", 1.0], ["900 MB/s", 3.3]]},
+        devices=[{"name": "network", "period": "1 ms", "top_half": "4 us", "bottom_half": "9 us"}],
+        gpu_management={"handling": "preempt_rt_low"},
+        best_effort=[{"name": "stream", "memory_demand": "1 GB/s"}],
+        best_effort_scheduler={"rule": "TFS", "punishment": 3.0},
+        tasks=[
+            laxity.Task("mapping", period="100 ms", wcet="15 ms", server=server, memory_demand="200 MB/s"),
+            laxity.Task("plan", period="50 ms", wcet="5 ms", memory_budget="100 MB/s",
+                        run={"library": "libcar.so", "symbol": "plan"}),
+        ],
+    )  # fmt: skip
+    in_a_file = laxity.Workload.from_toml("""
+        laxity = 1
+        name = "memory"
+        scheduler = { rule = "EDF", scope = "partitioned" }
+        gpu_management = { handling = "preempt_rt_low" }
+        best_effort_scheduler = { rule = "TFS", punishment = 3.0 }
+        best_effort = [{ name = "stream", memory_demand = "1 GB/s" }]
+        [platform]
+        cpus = 1
+        clusters = 1
+        memory.contention = [["0 B/s", 1.0], ["900 MB/s", 3.3]]
+        device = [{ name = "network", period = "1 ms", top_half = "4 us", bottom_half = "9 us" }]
+        [[task]]
+        name = "mapping"
+        wcet = "15 ms"
+        period = "100 ms"
+        server = { kind = "cbs_hard", budget = "2 ms", period = "10 ms" }
+        memory_demand = "200 MB/s"
+        [[task]]
+        name = "plan"
+        wcet = "5 ms"
+        period = "50 ms"
+        memory_budget = "100 MB/s"
+        run = { library = "libcar.so", symbol = "plan" }
+    """)
+    assert in_python == in_a_file
 
 
 def test_the_tasks_are_a_table_with_units(robot):

@@ -20,6 +20,9 @@
 #include <laxity/code.h>
 #include <stdexcept>
 #include <string>
+#ifdef __GLIBCXX__
+#include <cxxabi.h>
+#endif
 
 namespace laxity
 {
@@ -110,8 +113,8 @@ private:
     laxity_code_call *call_;
 };
 
-// Calls `body` with the job; an exception is told on standard error, and ends the run.
-template <typename Body> int run(laxity_code_call *call, Body &&body) noexcept
+// Calls `body` with the job; an exception is told on standard error, and ends the run. None leaves it; pthread_exit does.
+template <typename Body> int run(laxity_code_call *call, Body &&body)
 {
     try {
         Job job(call);
@@ -120,6 +123,11 @@ template <typename Body> int run(laxity_code_call *call, Body &&body) noexcept
         return 0;
     } catch (const std::exception &error) {
         std::fprintf(stderr, "%s: job %llu: %s\n", call->task, static_cast<unsigned long long>(call->job), error.what());
+#ifdef __GLIBCXX__
+    } catch (abi::__forced_unwind &) {
+        // By pthread_exit, which must go on.
+        throw;
+#endif
     } catch (...) {
         std::fprintf(stderr, "%s: job %llu: an exception\n", call->task, static_cast<unsigned long long>(call->job));
     }

@@ -479,7 +479,7 @@ public:
     // wrote are zeros.
     template <typename E> Object<E> delay(const std::string &name, const E &exemplar, uint32_t slots)
     {
-        return { exemplar.add(handle_.get(), name.c_str(), slots, nullptr), exemplar };
+        return { exemplar.add(described(), name.c_str(), slots, nullptr), exemplar };
     }
 
     // As delay; `fill` writes the initial value, which it gets as a job gets an output, zero at first.
@@ -493,7 +493,7 @@ public:
         std::vector<Line> memory(exemplar.bytes() / sizeof(Line) + 1);
 
         fill(exemplar.writing(memory.data()));
-        return { exemplar.add(handle_.get(), name.c_str(), slots, memory.data()), exemplar };
+        return { exemplar.add(described(), name.c_str(), slots, memory.data()), exemplar };
     }
 
     // A node, which calls `kernel` with a Job in each frame. Nodes that use one object do so in the order in which they
@@ -505,7 +505,7 @@ public:
         const uint64_t budget_ns = span_ns(budget, "the budget of node " + name);
         void *argument = add(std::move(kernel));
 
-        check(laxity_vx_graph_node(handle_.get(), name.c_str(), parameters.data(), parameters.size(), Kernels::run,
+        check(laxity_vx_graph_node(described(), name.c_str(), parameters.data(), parameters.size(), Kernels::run,
                                    argument, budget_ns));
     }
 
@@ -517,7 +517,7 @@ public:
         const uint64_t budget_ns = span_ns(budget, "the budget of the input callback");
         void *argument = kernels_->add(std::move(callback));
 
-        check(laxity_vx_graph_input(handle_.get(), parameters.data(), parameters.size(), Kernels::run, argument,
+        check(laxity_vx_graph_input(described(), parameters.data(), parameters.size(), Kernels::run, argument,
                                     budget_ns));
     }
 
@@ -528,14 +528,28 @@ public:
         const uint64_t budget_ns = span_ns(budget, "the budget of the output callback");
         void *argument = add(std::move(callback));
 
-        check(laxity_vx_graph_output(handle_.get(), parameters.data(), parameters.size(), Kernels::run, argument,
+        check(laxity_vx_graph_output(described(), parameters.data(), parameters.size(), Kernels::run, argument,
                                      budget_ns));
     }
 
-    // Derives which node waits for which. The graph is empty afterwards, whether that succeeds or not.
-    Verified verify() { return Verified(handle_.out(), kernels_); }
+    // Derives which node waits for which. That uses the description up, whether it succeeds or not: the graph can neither be
+    // changed afterwards nor verified again.
+    Verified verify()
+    {
+        described();
+        return Verified(handle_.out(), kernels_);
+    }
 
 private:
+    // The description, as long as it is there.
+    laxity_vx_graph *described() const
+    {
+        if (!handle_.get())
+            throw Error(LAXITY_ERROR_NULL, "the graph was verified, and its description is used up; "
+                                           "spawn what verify() returned, or describe a new graph");
+        return handle_.get();
+    }
+
     template <typename F> void *add(F kernel)
     {
         return kernels_->add([kernel = std::move(kernel)](Job &job) mutable {

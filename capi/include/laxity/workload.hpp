@@ -15,6 +15,9 @@
 #include <memory>
 #include <mutex>
 #include <vector>
+#ifdef __GLIBCXX__
+#include <cxxabi.h>
+#endif
 
 namespace laxity
 {
@@ -58,7 +61,7 @@ public:
         check(result);
     }
 
-    // Ends a run, from another thread.
+    // Ends the run, from another thread; the next one as soon as it has begun, if there is none.
     void stop() { check(laxity_workload_stop(handle_.get())); }
 
     // What the tasks and then the nodes did in the last run, also if that failed.
@@ -85,7 +88,8 @@ private:
     public:
         Body(const std::string &task, std::function<void(Job &)> function) : task_(task), function_(std::move(function)) {}
 
-        static int32_t call(laxity_code_call *call) noexcept
+        // No exception leaves it; pthread_exit does.
+        static int32_t call(laxity_code_call *call)
         {
             Body &body = *static_cast<Body *>(call->state);
 
@@ -96,6 +100,11 @@ private:
                 return 0;
             } catch (const std::exception &error) {
                 body.note(error.what());
+#ifdef __GLIBCXX__
+            } catch (abi::__forced_unwind &) {
+                // By pthread_exit, which must go on.
+                throw;
+#endif
             } catch (...) {
                 body.note("it is no std::exception");
             }

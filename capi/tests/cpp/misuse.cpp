@@ -9,6 +9,7 @@
 #include <laxity/kernel.hpp>
 #include <laxity/vx.hpp>
 #include <laxity/workload.hpp>
+#include <pthread.h>
 #include <thread>
 
 namespace vx = laxity::vx;
@@ -116,6 +117,52 @@ void negative_spans_are_refused(const char *file)
     EXPECT(std::strstr(of_run.what(), "the duration is -1000000000 ns"));
 }
 
+void a_graph_that_was_verified_is_used_up()
+{
+    vx::Graph graph("once", directory);
+    const auto object = graph.object("count", vx::value<uint64_t>());
+
+    graph.node("count", { vx::output(object) }, [](vx::Job &) {});
+    const vx::Verified verified = graph.verify();
+    for (const auto &error : { thrown<laxity::Error>([&] { graph.verify(); }),
+                               thrown<laxity::Error>([&] { graph.object("more", vx::value<uint64_t>()); }),
+                               thrown<laxity::Error>([&] { graph.node("n", {}, [](vx::Job &) {}); }) }) {
+        EXPECT(error.result() == LAXITY_ERROR_NULL);
+        EXPECT(std::strstr(error.what(), "its description is used up; spawn what verify() returned"));
+    }
+    EXPECT(verified.depth() >= 1);
+}
+
+// The thread that stops a run may come before it.
+void a_stop_before_a_run_ends_it(const char *file)
+{
+    laxity::Workload workload(file);
+    const auto completed = [&](std::chrono::nanoseconds duration) {
+        workload.run(duration, LAXITY_SCHEDULER_OTHER);
+        return workload.results().at(0).completed;
+    };
+
+    const uint64_t all = completed(200ms);
+    workload.stop();
+    EXPECT(completed(20s) < 20 * all);
+    EXPECT(completed(200ms) == all);
+}
+
+// The thread stays where it is, as do those of below.
+void a_body_that_ends_its_thread_ends_the_run(const char *file)
+{
+    laxity::Workload workload(file);
+
+    workload.bind("camera", [](laxity::Job &job) {
+        if (job.index() == 2)
+            pthread_exit(nullptr);
+    });
+    const auto error = thrown<laxity::Error>([&] { workload.run(300ms, LAXITY_SCHEDULER_OTHER); });
+    EXPECT(error.result() == LAXITY_ERROR_CODE);
+    EXPECT(std::strstr(error.what(), "job 2: its code let an exception escape, or called pthread_exit"));
+    EXPECT(!std::strstr(error.what(), "std::exception"));
+}
+
 // An exception leaves a function that was bound in C's way: nothing that could tell its text is built into the program.
 int throws(laxity_code_call *call)
 {
@@ -148,6 +195,9 @@ int main(int argc, char **argv)
     a_run_is_ended_before_another_one_takes_its_place();
     objects_of_other_graphs_are_refused();
     negative_spans_are_refused(argv[2]);
+    a_graph_that_was_verified_is_used_up();
+    a_stop_before_a_run_ends_it(argv[2]);
+    a_body_that_ends_its_thread_ends_the_run(argv[2]);
     an_exception_that_escapes_ends_the_run(argv[2]);
     std::puts("ok");
 }

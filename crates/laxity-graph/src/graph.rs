@@ -11,6 +11,7 @@ use crate::flags::{TOKEN_SENDING, TOKEN_WAIT};
 use crate::link::Channels;
 use crate::node::Node;
 use crate::owner::{Owner, State};
+use crate::registry::RegistryError;
 use crate::shared::Shared;
 use crate::spec::Spec;
 use crate::step;
@@ -162,6 +163,15 @@ impl Graph {
     /// Whether no other process that lives is attached.
     pub fn is_alone(&self) -> bool {
         self.membership.member.is_alone()
+    }
+
+    /// Takes its name away, if it has it: no process finds it any more, another graph can have the name, and this one goes on
+    /// where it is attached to. For a process that has to keep the memory longer than it uses the graph.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub fn unlink(&self) -> Result<(), RegistryError> {
+        Ok(self.membership.member.unlink()?)
     }
 
     /// The position of the node called `name`, exactly.

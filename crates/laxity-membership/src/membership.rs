@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use laxity_sys::process;
-#[cfg(debug_assertions)]
 use laxity_sys::segment::SegmentError;
 
 use crate::error::RegistryError;
@@ -77,6 +76,16 @@ impl<K: Kind> Membership<K> {
     /// Whether no other process that lives is attached.
     pub fn is_alone(&self) -> bool {
         !self.memory.members().any_lives(Some(self.id.slot))
+    }
+
+    /// Takes the memory's name away, if it has it: it is not found any more, and members go on.
+    ///
+    /// # Errors
+    /// [`SegmentError`].
+    pub fn unlink(&self) -> Result<(), SegmentError> {
+        let locked = self.memory.segment().lock()?;
+        self.memory.remove();
+        locked.unlink()
     }
 
     /// Whether Linux lets this process make threads real-time.

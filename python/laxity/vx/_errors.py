@@ -44,4 +44,4 @@ class GraphFailedError(VxError):
 
 
 class UseError(LaxityError):
-    """A run is used in a forked child, which has none of its threads. Nothing happened."""
+    """A run is used in a forked child, which has none of its threads, or waited for in its kernel. Nothing happened."""

@@ -21,7 +21,9 @@ from laxity.vx._objects import FrameTimes
 class Run:
     """A graph that is executed. A context manager: at the end of `with` it is closed.
 
-    In a forked child its methods raise UseError, but for `close`, which does nothing there, as the end of `with`.
+    In a forked child its methods raise UseError, but for `close`, which does nothing there, as the end of `with`. In a
+    kernel of the run, `wait` and `wait_for_frames` (unless the time-out is "0 s") and `close` raise it: the kernel
+    would wait for itself.
     """
 
     def __init__(self, run: _VxRun) -> None:

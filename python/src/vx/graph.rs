@@ -51,7 +51,9 @@ impl VxGraph {
 }
 
 fn verified_already() -> PyErr {
-    PyRuntimeError::new_err("the graph was verified, and is what that answered with")
+    PyRuntimeError::new_err(
+        "the graph was verified, and its description is used up; spawn what `verify` returned, or describe a new graph",
+    )
 }
 
 #[pymethods]

@@ -64,6 +64,11 @@ pub fn call(kernel: &Py<PyAny>, job: &mut Job<'_>, used: &[Used]) -> Result<Acti
         let answer = kernel.call1(py, (given,));
         // From here on no view is made, and while this thread holds the GIL no other thread is making one.
         let views = memory.close();
+        if views > 0 {
+            // They keep the memory. Without its name the graph can be run again. If that cannot be removed, it is no worse than
+            // before.
+            let _ = job.live().unlink();
+        }
         let answer = answer?;
         match views {
             0 => Ok(if answer.bind(py).is(pyo3::types::PyBool::new(py, false)) { Action::End } else { Action::Continue }),

@@ -1,7 +1,9 @@
 //! Vision graphs that are executed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
+use laxity_model::Instant;
 use laxity_vx::{Failure, FailureReason, FrameTimes, Run, RunHandle};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -47,8 +49,24 @@ impl VxRun {
         if self.is_ours() {
             return Ok(());
         }
-        let text = "this process was forked from the one that runs the vision graph; use it there";
-        Err(exception_of(py, "laxity.vx", "UseError", (text,)))
+        Err(use_error(py, "this process was forked from the one that runs the vision graph; use it there"))
+    }
+
+    /// Raises UseError in a kernel of the run, for what waits until its kernels have returned.
+    fn check_kernel(&self, py: Python<'_>, verb: &str) -> PyResult<()> {
+        if self.handle().is_some_and(|run| run.is_of_this_thread()) {
+            let text = format!(
+                "a kernel of the run cannot {verb}: it would wait for itself; do so on another thread, or return"
+            );
+            return Err(use_error(py, &text));
+        }
+        Ok(())
+    }
+
+    /// As [`VxRun::check`], and as [`VxRun::check_kernel`] unless the wait is a look.
+    fn check_wait(&self, py: Python<'_>, deadline: Instant) -> PyResult<()> {
+        self.check(py)?;
+        if deadline == Instant::ZERO { Ok(()) } else { self.check_kernel(py, "wait for it") }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -83,8 +101,8 @@ impl VxRun {
 impl VxRun {
     /// Waits until the graph has ended. Answers whether it has; raises GraphFailedError if a node has failed.
     fn wait(&self, py: Python<'_>, timeout: Option<&str>) -> PyResult<bool> {
-        self.check(py)?;
         let deadline = waiting::deadline(timeout)?;
+        self.check_wait(py, deadline)?;
         let has_ended = match self.handle() {
             None => true,
             Some(run) => {
@@ -103,8 +121,8 @@ impl VxRun {
 
     /// Waits until so many frames are completed, or the graph has ended. Answers with how many are.
     fn wait_for_frames(&self, py: Python<'_>, frames: u64, timeout: Option<&str>) -> PyResult<u64> {
-        self.check(py)?;
         let deadline = waiting::deadline(timeout)?;
+        self.check_wait(py, deadline)?;
         let Some(run) = self.handle() else { return Ok(self.frame_times().completed) };
         waiting::wait_until(py, deadline, |until| {
             let completed = run.wait_for_frames(frames, until);
@@ -145,34 +163,47 @@ impl VxRun {
     }
 
     /// Terminates it, if it has not ended, and waits for its threads. Nothing in a forked child.
-    fn close(&self, py: Python<'_>) {
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
         if !self.is_ours() {
-            return;
+            return Ok(());
         }
-        let Some(handle) = self.handle() else { return };
+        self.check_kernel(py, "close it")?;
+        let Some(handle) = self.handle() else { return Ok(()) };
         handle.terminate();
         // Kernels need the GIL to end.
-        py.detach(|| handle.wait_for_frames(u64::MAX, laxity_model::Instant::NEVER));
+        py.detach(|| handle.wait_for_frames(u64::MAX, Instant::NEVER));
         let end = State::Closed(End { times: handle.times(), failure: handle.failure() });
         let run = std::mem::replace(&mut *self.lock(), end);
         drop(handle);
         py.detach(move || drop(run));
+        Ok(())
     }
 }
 
 impl Drop for VxRun {
     fn drop(&mut self) {
-        if self.is_ours() {
-            Python::attach(|py| self.close(py));
+        let is_ours = self.is_ours();
+        if is_ours && Python::attach(|py| self.close(py)).is_ok() {
             return;
         }
-        // To drop a run is to wait for threads that are its parent's. The memory goes with the child.
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let State::Open(run) = state {
             let end = End { times: run.times(), failure: None };
-            std::mem::forget(std::mem::replace(state, State::Closed(end)));
+            let run = std::mem::replace(state, State::Closed(end));
+            // To drop a run is to wait for its threads.
+            if is_ours {
+                // One of them is this, whose kernel had the last reference.
+                thread::spawn(|| drop(run));
+            } else {
+                // They are its parent's. The memory goes with the child.
+                std::mem::forget(run);
+            }
         }
     }
+}
+
+fn use_error(py: Python<'_>, text: &str) -> PyErr {
+    exception_of(py, "laxity.vx", "UseError", (text,))
 }
 
 /// `laxity.vx.GraphFailedError`, because of what the kernel has raised.

@@ -11,7 +11,7 @@ use laxity_testing::skip;
 use crate::support::{folder, run};
 
 const CODE: &str = r#"
-#include <laxity/code.h>
+#include <laxity/code.hpp>
 #include <pthread.h>
 #include <cstdlib>
 #include <stdexcept>
@@ -54,6 +54,10 @@ LAXITY_CODE int ends_its_thread(laxity_code_call *call)
     if (third(call))
         pthread_exit(nullptr);
     return 0;
+}
+LAXITY_CODE int ends_its_thread_in_run(laxity_code_call *call)
+{
+    return laxity::run(call, [](laxity::Job &job) { ends_its_thread(const_cast<laxity_code_call *>(&job.call())); });
 }
 LAXITY_CODE int says_too_much(laxity_code_call *call)
 {
@@ -138,6 +142,7 @@ fn code_that_does_not_return_ends_the_run_with_an_error_and_a_trace() {
         ("ends", "throws_a_number", "throws_a_number threw an exception: it is no std::exception"),
         ("plain", "throws", "job 3: its code let an exception escape, or called pthread_exit"),
         ("ends", "ends_its_thread", "job 3: its code let an exception escape, or called pthread_exit"),
+        ("ends", "ends_its_thread_in_run", "job 3: its code let an exception escape, or called pthread_exit"),
         ("plain", "ends_its_thread", "job 3: its code let an exception escape, or called pthread_exit"),
         ("ends", "aborts", "job 3: its code was ended by SIGABRT (it called abort, or let an exception escape)"),
         ("ends", "terminates", "job 3: its code was ended by SIGABRT (it called abort, or let an exception escape)"),

@@ -5,9 +5,14 @@ import importlib
 import operator
 import sys
 import traceback
+import types
 from pickle import PickleBuffer
 
 WARM_UP = 2**64 - 1
+# Where `laxity.run` puts the functions that it is given: they have no names that the user knows.
+UNNAMED = "laxity._run"
+# What functions answer that have not run yet.
+UNRUN = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)
 KINDS = ("cpu", "nonpreemptive", "suspend")
 
 
@@ -34,10 +39,10 @@ class Edge:
             raise IndexError(f"message {number} is not among the {there}") from None
 
     def resize(self, length, number=0):
-        """Message `number`, which goes out, has `length` bytes."""
-        length = operator.index(length)
-        if not 0 <= length <= len(self.messages[number]):
-            raise ValueError(f"{length} bytes do not fit into a message of {len(self.messages[number])}")
+        """Of message `number`, which goes out, the first `length` bytes are sent. Its memoryview stays as long as it is."""
+        length, most = operator.index(length), len(self[number])
+        if not 0 <= length <= most:
+            raise ValueError(f"{length} bytes do not fit into a message of {most}")
         self.lengths[number] = length
 
 
@@ -100,7 +105,7 @@ def prepare(name, task, inputs, outputs):
         if not callable(function):
             return _plain(f"{name} is no function, but {function!r}")
     except BaseException as error:
-        return _plain(f"{name}: {_words(error)}")
+        return _words(error) if module == UNNAMED else _plain(f"{name}: {_words(error)}")
     return _State(function, task, inputs, outputs)
 
 
@@ -113,7 +118,12 @@ def call(state, numbers, inputs, outputs):
     views = [view for edge in (*inputs, *outputs) for view in edge.messages]
     failed = None
     try:
-        state.function(Job(state.task, numbers, inputs, outputs))
+        answer = state.function(Job(state.task, numbers, inputs, outputs))
+        if isinstance(answer, UNRUN):
+            kind = type(answer).__name__
+            failed = f"it has not run: its answer is of type {kind}; make it a function without `async` and `yield`"
+            _discard(answer)
+        del answer
     except BaseException as error:
         _print_exception()
         failed = _words(error)
@@ -123,6 +133,12 @@ def call(state, numbers, inputs, outputs):
     if is_kept and failed is None:
         failed = "it keeps a message beyond its job (an array or a slice over it is still there); copy what is kept"
     return [failed, int(is_kept), *lengths]
+
+
+def _discard(unrun):
+    # Python would warn on standard error that a coroutine was never awaited.
+    if isinstance(unrun, types.CoroutineType):
+        unrun.close()
 
 
 def _lent(base):
