@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0 */
+/*
+ * Ready queues that several CPUs change at once, without a lock: tournaments ("brackets") of the tasks of a cluster, in which the
+ * least key wins. Paper 002, section 3: one of all tasks stands for the fine-grained heap (F); one for each CPU, below a tournament
+ * of these, for the hierarchy of queues (H).
+ *
+ * The winners of matches 2i and 2i + 1 meet in match i; the leaves are the tasks. A match is one word: how often it was decided,
+ * and its winner. After a leaf has changed, all matches from there to the final are decided anew (laxity_climb), by an exchange that
+ * fails if another CPU decided the match meanwhile. It is tried twice: if both fail, the second one that came first began after
+ * the first one was through, and so after the leaf had changed, and has seen that. So no CPU waits for another, however
+ * long that one stands still, and each change takes so many steps at most (arrays with a function of all: Jayanti, PODC 2002; cited
+ * from memory).
+ * Guarantee: the winner of the final is the least of all jobs in the queue, those aside that are put in or taken out at this moment.
+ *
+ * A leaf is `at` of the task's key, an enum laxity_place. Its rules, by which no two CPUs write one key at once:
+ *
+ *   OUT_INACTIVE, OUT_SUSPENDED   the job may arrive: one CPU claims it, with the lock of the links or without (-> CLAIMED, PENDING)
+ *   OUT_CLAIMED                   the CPU that claimed it without the lock writes the key, and puts it in early (laxity_put_early);
+ *                                 others leave the leaf alone, and an arrival of the same job under the lock comes second
+ *   OUT_PENDING, IN, IN | EARLY   only with the lock; a CPU without it, which has put the job in, may still climb
+ *
+ * A key changes in place while its leaf is in the queue only under the lock, and whoever does that climbs afterwards.
+ */
+#ifndef LAXITY_BRACKET_H
+#define LAXITY_BRACKET_H
+
+#include "heap.h"
+#include "state.h"
+
+/* Where a task is, of a queue of brackets. */
+enum laxity_place {
+	/* Not in the queue. Its task has no job; its job is suspended; is linked, or held back. */
+	LAXITY_OUT_INACTIVE,
+	LAXITY_OUT_SUSPENDED,
+	LAXITY_OUT_PENDING,
+	/* A CPU is about to put it in, without the lock. */
+	LAXITY_OUT_CLAIMED,
+	/* In bracket 0; the number of another one is added. */
+	LAXITY_IN,
+	/* Added where the job arrived before its arrival was applied. It is not there yet for decisions. */
+	LAXITY_EARLY = 0x100,
+};
+
+/* How often a match was decided is above this. */
+#define LAXITY_DECIDED 16
+#define LAXITY_WINNER 0xffffu
+
+/* As it is now, whatever else goes on. */
+#ifdef __bpf__
+#define LAXITY_READ(word) (*(volatile laxity_u64 *)&(word))
+#define LAXITY_WRITE(word, value) (*(volatile laxity_u64 *)&(word) = (value))
+#else
+#define LAXITY_READ(word) __atomic_load_n(&(word), __ATOMIC_ACQUIRE)
+#define LAXITY_WRITE(word, value) __atomic_store_n(&(word), (value), __ATOMIC_RELEASE)
+#endif
+/* The same, and nothing that follows is read before. */
+#define LAXITY_READ_FIRST(word) __sync_fetch_and_add(&(word), 0)
+
+/* Match `at` of a bracket, from 1. */
+LAXITY_FN laxity_u64 *laxity_match_at(struct laxity_core *core, laxity_u32 bracket, laxity_u32 at)
+{
+#ifdef __bpf__
+	return &laxity_brackets[(core->bracket + bracket) & (LAXITY_CPUS - 1)].match[at & (LAXITY_TASKS - 1)];
+#else
+	return &core->bracket[bracket & (LAXITY_CPUS - 1)].match[at & (LAXITY_TASKS - 1)];
+#endif
+}
+
+/* The task that wins in match or leaf `at` of a bracket, plus 1; 0: none. */
+LAXITY_FN laxity_u64 laxity_winner_of(struct laxity_core *core, laxity_u32 bracket, laxity_u32 at)
+{
+	laxity_u64 place;
+
+	if (at < LAXITY_TASKS)
+		return LAXITY_READ(*laxity_match_at(core, bracket, at)) & LAXITY_WINNER;
+	place = LAXITY_READ_FIRST(laxity_key_of(&core->ready, at)->at) & ~(laxity_u64)LAXITY_EARLY;
+	return place == LAXITY_IN + bracket ? (at & (LAXITY_TASKS - 1)) + 1 : 0;
+}
+
+/* Of two tasks, plus 1, the one that comes first; 0: there is none. */
+LAXITY_FN laxity_u64 laxity_better(struct laxity_core *core, laxity_u64 a, laxity_u64 b)
+{
+	struct laxity_key *first = laxity_key_of(&core->ready, a - 1), *second = laxity_key_of(&core->ready, b - 1);
+	laxity_u64 major = LAXITY_READ(first->major), other = LAXITY_READ(second->major);
+
+	if (!a || !b)
+		return a | b;
+	if (major == other) {
+		major = LAXITY_READ(first->minor);
+		other = LAXITY_READ(second->minor);
+	}
+	return major < other ? a : b;
+}
+
+/* Writes down the winner of a match that was `before` when its two parts were looked at; whether nothing came in between. */
+LAXITY_FN int laxity_decide_match(struct laxity_core *core, laxity_u64 *match, laxity_u64 before, laxity_u64 winner)
+{
+	laxity_u64 after = ((before >> LAXITY_DECIDED) + !LAXITY_MUTANT(core, 46)) << LAXITY_DECIDED | winner;
+
+	return __sync_val_compare_and_swap(match, before, after) == before || LAXITY_MUTANT(core, 47);
+}
+
+/* Decides match `at` of a bracket. */
+LAXITY_FN void laxity_replay(struct laxity_core *core, laxity_u32 bracket, laxity_u32 at)
+{
+	laxity_u64 *match = laxity_match_at(core, bracket, at);
+	int round;
+
+	for (round = 0; round < 2; round++) {
+		laxity_u64 before = LAXITY_READ_FIRST(*match);
+		laxity_u64 first = laxity_winner_of(core, bracket, 2 * at);
+		laxity_u64 second = laxity_winner_of(core, bracket, 2 * at + 1);
+
+		if (laxity_decide_match(core, match, before, laxity_better(core, first, second)))
+			break;
+	}
+}
+
+/* The winner of match `at` among brackets, from 1; those numbered from LAXITY_CPUS on are the finals of these. */
+LAXITY_FN laxity_u64 laxity_winner_among(struct laxity_core *core, laxity_u32 at)
+{
+	if (at >= LAXITY_CPUS)
+		return laxity_winner_of(core, at & (LAXITY_CPUS - 1), 1);
+	return LAXITY_READ(core->among[at & (LAXITY_CPUS - 1)]) & LAXITY_WINNER;
+}
+
+/* Decides match `at` among brackets. */
+LAXITY_FN void laxity_replay_among(struct laxity_core *core, laxity_u32 at)
+{
+	laxity_u64 *match = &core->among[at & (LAXITY_CPUS - 1)];
+	int round;
+
+	for (round = 0; round < 2; round++) {
+		laxity_u64 before = LAXITY_READ_FIRST(*match);
+		laxity_u64 first = laxity_winner_among(core, 2 * at);
+		laxity_u64 second = laxity_winner_among(core, 2 * at + 1);
+
+		if (laxity_decide_match(core, match, before, laxity_better(core, first, second)))
+			break;
+	}
+}
+
+/* The leaf of `task`, or its key, has changed in `bracket`: all matches of that task, up to the final. */
+LAXITY_SUB int laxity_climb(struct laxity_core *core, laxity_u32 bracket, laxity_u32 task)
+{
+	laxity_u32 at = LAXITY_TASKS + (task & (LAXITY_TASKS - 1)), match;
+
+	for (match = 0; match < LAXITY_LEVELS - 1; match++) {
+		at /= 2;
+		laxity_replay(core, bracket, at);
+	}
+	if (LAXITY_READY(core) != LAXITY_HIERARCHICAL)
+		return 0;
+	at = LAXITY_CPUS + (bracket & (LAXITY_CPUS - 1));
+	for (match = 0; match < LAXITY_MATCHES && at > core->final && !LAXITY_MUTANT(core, 45); match++) {
+		at /= 2;
+		laxity_replay_among(core, at);
+	}
+	return 0;
+}
+
+/* The first task of all that are in the queue, early ones among them; LAXITY_NONE. */
+LAXITY_FN laxity_u32 laxity_first_in(struct laxity_core *core)
+{
+	laxity_u64 winner;
+
+	if (LAXITY_READY(core) == LAXITY_HIERARCHICAL)
+		winner = laxity_winner_among(core, core->final);
+	else
+		winner = laxity_winner_of(core, 0, 1);
+	return winner ? winner - 1 : LAXITY_NONE;
+}
+
+/* Puts `task` into a bracket, or orders it there anew, by that key. With the lock, and not claimed without it. */
+LAXITY_SUB int laxity_put_in(struct laxity_core *core, laxity_u32 task, laxity_u64 major, laxity_u64 minor)
+{
+	struct laxity_key *key = laxity_key_of(&core->ready, task);
+	laxity_u64 place = LAXITY_READ(key->at);
+	laxity_u32 bracket = 0;
+
+	if (place >= LAXITY_IN) {
+		place &= ~(laxity_u64)LAXITY_EARLY;
+		bracket = place - LAXITY_IN;
+		/* It arrived early, by this key. */
+		if (key->major == major && (key->minor == minor || LAXITY_MUTANT(core, 43))) {
+			LAXITY_WRITE(key->at, place);
+			return 0;
+		}
+	} else if (LAXITY_READY(core) == LAXITY_HIERARCHICAL) {
+		bracket = laxity_task_at(core, task)->last_cpu;
+	}
+	LAXITY_WRITE(key->major, major);
+	LAXITY_WRITE(key->minor, minor);
+	__sync_lock_test_and_set(&key->at, LAXITY_IN + bracket);
+	if (!LAXITY_MUTANT(core, 42))
+		laxity_climb(core, bracket, task);
+	return 0;
+}
+
+/* Takes `task` out of its bracket, if it is in one; its place is `to` from now on. With the lock. */
+LAXITY_SUB int laxity_take_out(struct laxity_core *core, laxity_u32 task, laxity_u32 to)
+{
+	struct laxity_key *key = laxity_key_of(&core->ready, task);
+	laxity_u64 place = LAXITY_READ(key->at);
+
+	/* What is claimed, perhaps at this moment, is left alone: it is put in early, and taken out by the CPU that did. */
+	if (place == LAXITY_OUT_CLAIMED || __sync_val_compare_and_swap(&key->at, place, to) != place)
+		return 0;
+	if (place >= LAXITY_IN)
+		laxity_climb(core, (place & ~(laxity_u64)LAXITY_EARLY) - LAXITY_IN, task);
+	return 0;
+}
+
+/* Without the lock: claims the job of `task`, which is to arrive while its place is `from`; whether it could. */
+LAXITY_FN int laxity_claim(struct laxity_core *core, laxity_u32 task, laxity_u32 from)
+{
+	laxity_u64 *at = &laxity_key_of(&core->ready, task)->at;
+
+	return __sync_val_compare_and_swap(at, from, LAXITY_OUT_CLAIMED) == from;
+}
+
+/* Without the lock: puts the job of `task`, which was claimed, into `bracket` by that key, before its arrival is applied. */
+LAXITY_FN int laxity_put_early(struct laxity_core *core, laxity_u32 task, laxity_u32 bracket, laxity_u64 major, laxity_u64 minor)
+{
+	struct laxity_key *key = laxity_key_of(&core->ready, task);
+
+	bracket = LAXITY_READY(core) == LAXITY_HIERARCHICAL ? bracket & (LAXITY_CPUS - 1) : 0;
+	LAXITY_WRITE(key->major, major);
+	LAXITY_WRITE(key->minor, minor);
+	__sync_lock_test_and_set(&key->at, (LAXITY_IN + bracket) | LAXITY_EARLY);
+	return laxity_climb(core, bracket, task);
+}
+
+#endif
