@@ -12,7 +12,8 @@
  * from memory).
  * Guarantee: the winner of the final is the least of all jobs in the queue, those aside that are put in or taken out at this moment.
  *
- * A leaf is `at` of the task's key, an enum laxity_place. Its rules, by which no two CPUs write one key at once:
+ * A leaf is `at` of the task's key: an enum laxity_place, and above that how often the job was claimed, by which a CPU knows whether
+ * what is in the queue is what it put there. Its rules, by which no two CPUs write one key at once:
  *
  *   OUT_INACTIVE, OUT_SUSPENDED   the job may arrive: one CPU claims it, with the lock of the links or without (-> CLAIMED, PENDING)
  *   OUT_CLAIMED                   the CPU that claimed it without the lock writes the key, and puts it in early (laxity_put_early);
@@ -38,12 +39,12 @@ enum laxity_place {
 	/* In bracket 0; the number of another one is added. */
 	LAXITY_IN,
 	/* Added where the job arrived before its arrival was applied. It is not there yet for decisions. */
-	LAXITY_EARLY = 0x100,
+	LAXITY_EARLY = 0x1000,
 };
 
-/* How often a match was decided is above this. */
-#define LAXITY_DECIDED 16
-#define LAXITY_WINNER 0xffffu
+/* How often a match was decided, or a job was claimed, is above this; a winner or a place is below. */
+#define LAXITY_COUNT 16
+#define LAXITY_BELOW 0xffffull
 
 /* As it is now, whatever else goes on. */
 #ifdef __bpf__
@@ -69,12 +70,12 @@ LAXITY_FN laxity_u64 *laxity_match_at(struct laxity_core *core, laxity_u32 brack
 /* The task that wins in match or leaf `at` of a bracket, plus 1; 0: none. */
 LAXITY_FN laxity_u64 laxity_winner_of(struct laxity_core *core, laxity_u32 bracket, laxity_u32 at)
 {
-	laxity_u64 place;
+	laxity_u64 leaf;
 
 	if (at < LAXITY_TASKS)
-		return LAXITY_READ(*laxity_match_at(core, bracket, at)) & LAXITY_WINNER;
-	place = LAXITY_READ_FIRST(laxity_key_of(&core->ready, at)->at) & ~(laxity_u64)LAXITY_EARLY;
-	return place == LAXITY_IN + bracket ? (at & (LAXITY_TASKS - 1)) + 1 : 0;
+		return LAXITY_READ(*laxity_match_at(core, bracket, at)) & LAXITY_BELOW;
+	leaf = LAXITY_READ_FIRST(laxity_key_of(&core->ready, at)->at);
+	return (leaf & LAXITY_BELOW & ~LAXITY_EARLY) == LAXITY_IN + bracket ? (at & (LAXITY_TASKS - 1)) + 1 : 0;
 }
 
 /* Of two tasks, plus 1, the one that comes first; 0: there is none. */
@@ -95,7 +96,7 @@ LAXITY_FN laxity_u64 laxity_better(struct laxity_core *core, laxity_u64 a, laxit
 /* Writes down the winner of a match that was `before` when its two parts were looked at; whether nothing came in between. */
 LAXITY_FN int laxity_decide_match(struct laxity_core *core, laxity_u64 *match, laxity_u64 before, laxity_u64 winner)
 {
-	laxity_u64 after = ((before >> LAXITY_DECIDED) + !LAXITY_MUTANT(core, 46)) << LAXITY_DECIDED | winner;
+	laxity_u64 after = ((before >> LAXITY_COUNT) + !LAXITY_MUTANT(core, 46)) << LAXITY_COUNT | winner;
 
 	return __sync_val_compare_and_swap(match, before, after) == before || LAXITY_MUTANT(core, 47);
 }
@@ -106,7 +107,7 @@ LAXITY_FN void laxity_replay(struct laxity_core *core, laxity_u32 bracket, laxit
 	laxity_u64 *match = laxity_match_at(core, bracket, at);
 	int round;
 
-	for (round = 0; round < 2; round++) {
+	for (round = 0; round < (LAXITY_MUTANT(core, 50) ? 1 : 2); round++) {
 		laxity_u64 before = LAXITY_READ_FIRST(*match);
 		laxity_u64 first = laxity_winner_of(core, bracket, 2 * at);
 		laxity_u64 second = laxity_winner_of(core, bracket, 2 * at + 1);
@@ -121,7 +122,7 @@ LAXITY_FN laxity_u64 laxity_winner_among(struct laxity_core *core, laxity_u32 at
 {
 	if (at >= LAXITY_CPUS)
 		return laxity_winner_of(core, at & (LAXITY_CPUS - 1), 1);
-	return LAXITY_READ(core->among[at & (LAXITY_CPUS - 1)]) & LAXITY_WINNER;
+	return LAXITY_READ(core->among[at & (LAXITY_CPUS - 1)]) & LAXITY_BELOW;
 }
 
 /* Decides match `at` among brackets. */
@@ -130,7 +131,7 @@ LAXITY_FN void laxity_replay_among(struct laxity_core *core, laxity_u32 at)
 	laxity_u64 *match = &core->among[at & (LAXITY_CPUS - 1)];
 	int round;
 
-	for (round = 0; round < 2; round++) {
+	for (round = 0; round < (LAXITY_MUTANT(core, 50) ? 1 : 2); round++) {
 		laxity_u64 before = LAXITY_READ_FIRST(*match);
 		laxity_u64 first = laxity_winner_among(core, 2 * at);
 		laxity_u64 second = laxity_winner_among(core, 2 * at + 1);
@@ -171,27 +172,42 @@ LAXITY_FN laxity_u32 laxity_first_in(struct laxity_core *core)
 	return winner ? winner - 1 : LAXITY_NONE;
 }
 
+/* What is added to LAXITY_IN in a leaf. */
+LAXITY_FN laxity_u32 laxity_bracket_of(laxity_u64 leaf)
+{
+	return ((leaf & LAXITY_BELOW & ~LAXITY_EARLY) - LAXITY_IN) & (LAXITY_CPUS - 1);
+}
+
+/* The place that a leaf says. */
+LAXITY_FN laxity_u32 laxity_place_of(laxity_u64 leaf)
+{
+	return leaf & LAXITY_BELOW;
+}
+
+/* The same leaf with another place. */
+LAXITY_FN laxity_u64 laxity_with_place(laxity_u64 leaf, laxity_u32 place)
+{
+	return (leaf & ~LAXITY_BELOW) | place;
+}
+
 /* Puts `task` into a bracket, or orders it there anew, by that key. With the lock, and not claimed without it. */
 LAXITY_SUB int laxity_put_in(struct laxity_core *core, laxity_u32 task, laxity_u64 major, laxity_u64 minor)
 {
 	struct laxity_key *key = laxity_key_of(&core->ready, task);
-	laxity_u64 place = LAXITY_READ(key->at);
+	laxity_u64 leaf = LAXITY_READ(key->at);
 	laxity_u32 bracket = 0;
 
-	if (place >= LAXITY_IN) {
-		place &= ~(laxity_u64)LAXITY_EARLY;
-		bracket = place - LAXITY_IN;
-		/* It arrived early, by this key. */
-		if (key->major == major && (key->minor == minor || LAXITY_MUTANT(core, 43))) {
-			LAXITY_WRITE(key->at, place);
-			return 0;
-		}
-	} else if (LAXITY_READY(core) == LAXITY_HIERARCHICAL) {
-		bracket = laxity_task_at(core, task)->last_cpu;
+	/* It arrived early, by this key, and the CPU that put it in has climbed. */
+	if ((leaf == core->foreseen || LAXITY_MUTANT(core, 49)) && leaf & LAXITY_EARLY && key->major == major &&
+	    (key->minor == minor || LAXITY_MUTANT(core, 43))) {
+		LAXITY_WRITE(key->at, leaf & ~LAXITY_EARLY);
+		return 0;
 	}
+	if (LAXITY_READY(core) == LAXITY_HIERARCHICAL)
+		bracket = laxity_place_of(leaf) >= LAXITY_IN ? laxity_bracket_of(leaf) : laxity_task_at(core, task)->last_cpu;
 	LAXITY_WRITE(key->major, major);
 	LAXITY_WRITE(key->minor, minor);
-	__sync_lock_test_and_set(&key->at, LAXITY_IN + bracket);
+	__sync_lock_test_and_set(&key->at, laxity_with_place(leaf, LAXITY_IN + bracket));
 	if (!LAXITY_MUTANT(core, 42))
 		laxity_climb(core, bracket, task);
 	return 0;
@@ -200,35 +216,44 @@ LAXITY_SUB int laxity_put_in(struct laxity_core *core, laxity_u32 task, laxity_u
 /* Takes `task` out of its bracket, if it is in one; its place is `to` from now on. With the lock. */
 LAXITY_SUB int laxity_take_out(struct laxity_core *core, laxity_u32 task, laxity_u32 to)
 {
-	struct laxity_key *key = laxity_key_of(&core->ready, task);
-	laxity_u64 place = LAXITY_READ(key->at);
+	laxity_u64 *at = &laxity_key_of(&core->ready, task)->at;
+	laxity_u64 leaf = LAXITY_READ(*at);
 
 	/* What is claimed, perhaps at this moment, is left alone: it is put in early, and taken out by the CPU that did. */
-	if (place == LAXITY_OUT_CLAIMED || __sync_val_compare_and_swap(&key->at, place, to) != place)
+	if (laxity_place_of(leaf) == LAXITY_OUT_CLAIMED ||
+	    __sync_val_compare_and_swap(at, leaf, laxity_with_place(leaf, to)) != leaf)
 		return 0;
-	if (place >= LAXITY_IN)
-		laxity_climb(core, (place & ~(laxity_u64)LAXITY_EARLY) - LAXITY_IN, task);
+	if (laxity_place_of(leaf) >= LAXITY_IN)
+		laxity_climb(core, laxity_bracket_of(leaf), task);
 	return 0;
 }
 
-/* Without the lock: claims the job of `task`, which is to arrive while its place is `from`; whether it could. */
-LAXITY_FN int laxity_claim(struct laxity_core *core, laxity_u32 task, laxity_u32 from)
+/* Without the lock: claims the job of `task`, which is to arrive while its place is `from`. Returns its leaf then; 0: it could not. */
+LAXITY_FN laxity_u64 laxity_claim(struct laxity_core *core, laxity_u32 task, laxity_u32 from)
 {
 	laxity_u64 *at = &laxity_key_of(&core->ready, task)->at;
+	laxity_u64 before = LAXITY_READ(*at), after = laxity_with_place(before + LAXITY_BELOW + 1, LAXITY_OUT_CLAIMED);
 
-	return __sync_val_compare_and_swap(at, from, LAXITY_OUT_CLAIMED) == from;
+	return laxity_place_of(before) == from && __sync_val_compare_and_swap(at, before, after) == before ? after : 0;
 }
 
-/* Without the lock: puts the job of `task`, which was claimed, into `bracket` by that key, before its arrival is applied. */
-LAXITY_FN int laxity_put_early(struct laxity_core *core, laxity_u32 task, laxity_u32 bracket, laxity_u64 major, laxity_u64 minor)
+/*
+ * Without the lock: puts the job of `task`, which was `claimed`, into `bracket` by that key, before its arrival is applied. Returns its
+ * leaf then.
+ */
+LAXITY_FN laxity_u64 laxity_put_early(struct laxity_core *core, laxity_u32 task, laxity_u64 claimed, laxity_u32 bracket,
+				      laxity_u64 major, laxity_u64 minor)
 {
 	struct laxity_key *key = laxity_key_of(&core->ready, task);
+	laxity_u64 leaf;
 
 	bracket = LAXITY_READY(core) == LAXITY_HIERARCHICAL ? bracket & (LAXITY_CPUS - 1) : 0;
+	leaf = laxity_with_place(claimed, (LAXITY_IN + bracket) | LAXITY_EARLY);
 	LAXITY_WRITE(key->major, major);
 	LAXITY_WRITE(key->minor, minor);
-	__sync_lock_test_and_set(&key->at, (LAXITY_IN + bracket) | LAXITY_EARLY);
-	return laxity_climb(core, bracket, task);
+	__sync_lock_test_and_set(&key->at, leaf);
+	laxity_climb(core, bracket, task);
+	return leaf;
 }
 
 #endif

@@ -289,10 +289,10 @@ LAXITY_FN int laxity_apply(struct laxity_cluster *it, struct laxity_note *note)
 }
 
 /*
- * Before the lock: the job that arrives by `note`, if one does, is put into the queue, with the key that it should have; whether it was.
- * One whose thread sleeps waits for that.
+ * Before the lock: the job that arrives by `note`, if one does, is put into the queue, with the key that it should have; its leaf
+ * then, or 0. One whose thread sleeps waits for that.
  */
-LAXITY_FN int laxity_foresee(struct laxity_cluster *it, struct laxity_note *note)
+LAXITY_FN u64 laxity_foresee(struct laxity_cluster *it, struct laxity_note *note)
 {
 	struct laxity_core *core = &it->core;
 	u32 task = note->task & (LAXITY_TASKS - 1), cpu = note->cpu, kind = note->kind, from = LAXITY_OUT_INACTIVE, tie;
@@ -324,7 +324,8 @@ LAXITY_GLOBAL int laxity_happen(struct laxity_note *note)
 {
 	struct laxity_cluster *it;
 	struct laxity_task *job;
-	int outcome, is_early;
+	u64 foreseen;
+	int outcome;
 
 	if (!note)
 		return LAXITY_NO_SUCH;
@@ -334,10 +335,12 @@ LAXITY_GLOBAL int laxity_happen(struct laxity_note *note)
 	note->at = laxity_is_silent(note->kind) ? 0 : bpf_ktime_get_ns();
 	if (!it)
 		return LAXITY_NO_SUCH;
-	is_early = laxity_foresee(it, note);
+	foreseen = laxity_foresee(it, note);
 	bpf_spin_lock(&it->lock);
+	if (foreseen)
+		laxity_expect(&it->core, foreseen);
 	outcome = laxity_apply(it, note);
-	if (is_early)
+	if (foreseen)
 		laxity_end_early(&it->core, note->task);
 	if (outcome >= 0 && laxity_may_change_links(note->kind)) {
 		laxity_decide_round(&it->core);

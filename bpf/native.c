@@ -52,9 +52,19 @@ u64 NATIVE(round)(core *c) { laxity_decide_round(c); return laxity_announce(c); 
 u64 NATIVE(kicks)(core *c, u64 changed) { return laxity_kicks(c, changed); }
 u32 NATIVE(next)(core *c, u32 cpu) { return laxity_next(c, cpu); }
 u32 NATIVE(linked)(core *c, u32 cpu) { return laxity_cpu_at(c, cpu)->linked; }
-int NATIVE(claim)(core *c, u32 task, u32 from) { return laxity_claim(c, task, from); }
-int NATIVE(put_early)(core *c, u32 task, u32 cpu, u64 major, u32 tie) { return laxity_put_early(c, task, cpu, major, laxity_minor_of(c, tie, task)); }
-int NATIVE(arrive_early)(core *c, u32 task, u32 from, u32 cpu, u64 major, u32 tie) { return laxity_arrive_early(c, task, from, cpu, major, tie); }
+u64 NATIVE(claim)(core *c, u32 task, u32 from) { return laxity_claim(c, task, from); }
+u64 NATIVE(put_early)(core *c, u32 task, u64 claimed, u32 cpu, u64 major, u32 tie) { return laxity_put_early(c, task, claimed, cpu, major, laxity_minor_of(c, tie, task)); }
+u64 NATIVE(arrive_early)(core *c, u32 task, u32 from, u32 cpu, u64 major, u32 tie) { return laxity_arrive_early(c, task, from, cpu, major, tie); }
+/* Whether the winner of a match is written down that another CPU has decided since it was looked at. */
+int NATIVE(overtakes)(core *c, u32 bracket, u32 at)
+{
+	u64 *match = laxity_match_at(c, bracket, at), before = LAXITY_READ_FIRST(*match);
+
+	laxity_replay(c, bracket, at);
+	return laxity_decide_match(c, match, before, before & LAXITY_BELOW);
+}
+
+void NATIVE(expect)(core *c, u64 leaf) { laxity_expect(c, leaf); }
 void NATIVE(end_early)(core *c, u32 task) { laxity_end_early(c, task); }
 u32 NATIVE(first)(core *c) { return laxity_ready_first(c); }
 u64 NATIVE(times_size)(void) { return sizeof(struct laxity_heap); }

@@ -56,13 +56,14 @@ LAXITY_FN void laxity_unqueue(struct laxity_core *core, laxity_u32 task)
  */
 LAXITY_FN int laxity_is_second(struct laxity_core *core, laxity_u32 task)
 {
-	laxity_u64 *at = &laxity_key_of(&core->ready, task)->at;
-	laxity_u32 from;
+	laxity_u64 *at = &laxity_key_of(&core->ready, task)->at, leaf;
 
 	if (LAXITY_READY(core) == LAXITY_COARSE || LAXITY_MUTANT(core, 41))
 		return 0;
-	from = laxity_task_at(core, task)->state == LAXITY_SUSPENDED ? LAXITY_OUT_SUSPENDED : LAXITY_OUT_INACTIVE;
-	return __sync_val_compare_and_swap(at, from, LAXITY_OUT_PENDING) == LAXITY_OUT_CLAIMED;
+	leaf = LAXITY_READ(*at);
+	if (laxity_place_of(leaf) < LAXITY_OUT_PENDING)
+		leaf = __sync_val_compare_and_swap(at, leaf, laxity_with_place(leaf, LAXITY_OUT_PENDING));
+	return laxity_place_of(leaf) == LAXITY_OUT_CLAIMED;
 }
 
 /* The job of `task`, which arrives, is held back: it may be in the queue early. */
@@ -89,23 +90,35 @@ LAXITY_FN void laxity_set_aside(struct laxity_core *core, laxity_u32 task)
 
 /*
  * Without the lock: the job of `task` arrives on `cpu`, by that key, and its place is `from` if that makes sense. Puts it into the
- * queue early, if it can; whether it did. The arrival itself must follow, under the lock, and then laxity_end_early.
+ * queue early, if it can, and returns its leaf; else 0. Then, with the lock: laxity_expect, the arrival itself, laxity_end_early.
  */
-LAXITY_FN int laxity_arrive_early(struct laxity_core *core, laxity_u32 task, laxity_u32 from, laxity_u32 cpu, laxity_u64 major,
-				  laxity_u32 tie)
+LAXITY_FN laxity_u64 laxity_arrive_early(struct laxity_core *core, laxity_u32 task, laxity_u32 from, laxity_u32 cpu,
+					 laxity_u64 major, laxity_u32 tie)
 {
 	struct laxity_task *job = laxity_task_at(core, task);
+	laxity_u64 claimed;
 
 	/* One that is held back then waits in no queue. What changes meanwhile is seen when the arrival is applied. */
-	if (job->occupant != LAXITY_NONE || !laxity_claim(core, task, from))
+	if (job->occupant != LAXITY_NONE)
 		return 0;
-	laxity_put_early(core, task, cpu < core->cpus ? cpu : job->last_cpu, major, laxity_minor_of(core, tie, task));
-	return 1;
+	claimed = laxity_claim(core, task, from);
+	if (!claimed)
+		return 0;
+	return laxity_put_early(core, task, claimed, cpu < core->cpus ? cpu : job->last_cpu, major,
+				laxity_minor_of(core, tie, task));
+}
+
+/* A job that was put in early, with that leaf, arrives next; 0: none was. */
+LAXITY_FN void laxity_expect(struct laxity_core *core, laxity_u64 leaf)
+{
+	if (LAXITY_READY(core) != LAXITY_COARSE)
+		core->foreseen = leaf;
 }
 
 /* The arrival of a job that was put in early is through: if it was not applied, the job is in the queue no more. */
 LAXITY_FN void laxity_end_early(struct laxity_core *core, laxity_u32 task)
 {
+	laxity_expect(core, 0);
 	if (!LAXITY_MUTANT(core, 48))
 		laxity_withhold(core, task);
 }

@@ -149,6 +149,8 @@ struct laxity_core {
 	struct laxity_heap ready;
 	/* Of the matches among brackets. */
 	laxity_u64 among[LAXITY_CPUS];
+	/* The leaf of the job whose arrival is applied, if it was put in early; 0: it was not. */
+	laxity_u64 foreseen;
 #ifndef __bpf__
 	struct laxity_bracket bracket[LAXITY_CPUS];
 #endif

@@ -54,9 +54,11 @@ functions! {
     kicks: fn(core: Memory, changed: u64) -> u64;
     next: fn(core: Memory, cpu: u32) -> u32;
     linked: fn(core: Memory, cpu: u32) -> u32;
-    claim: fn(core: Memory, task: u32, from: u32) -> i32;
-    put_early: fn(core: Memory, task: u32, cpu: u32, major: u64, tie: u32) -> i32;
-    arrive_early: fn(core: Memory, task: u32, from: u32, cpu: u32, major: u64, tie: u32) -> i32;
+    claim: fn(core: Memory, task: u32, from: u32) -> u64;
+    put_early: fn(core: Memory, task: u32, claimed: u64, cpu: u32, major: u64, tie: u32) -> u64;
+    arrive_early: fn(core: Memory, task: u32, from: u32, cpu: u32, major: u64, tie: u32) -> u64;
+    overtakes: fn(core: Memory, bracket: u32, at: u32) -> i32;
+    expect: fn(core: Memory, leaf: u64) -> ();
     end_early: fn(core: Memory, task: u32) -> ();
     first: fn(core: Memory) -> u32;
     times_size: fn() -> u64;

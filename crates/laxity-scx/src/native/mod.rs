@@ -21,7 +21,7 @@ pub const TASKS_MAX: u32 = 256;
 pub const CPUS_MAX: u32 = 64;
 /// How many rules the build for tests can break, numbered from 1.
 #[doc(hidden)]
-pub const MUTANTS: u32 = 48;
+pub const MUTANTS: u32 = 50;
 
 /// In place of a task or a CPU.
 const NONE: u32 = 0xffff;
@@ -65,6 +65,10 @@ pub enum Arrival {
     /// After it suspended itself.
     Back,
 }
+
+/// What C says of a job that is on its way into the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaf(u64);
 
 /// The core refused an event. Its state is as before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -267,25 +271,38 @@ impl Core {
         checked(self.call(|c, core| unsafe { (c.exit)(core, task) })).map(|is_due| is_due == 1)
     }
 
-    /// The job of `task`, which is to arrive so, is claimed: until [`Core::put_early`] no arrival of it is taken. Whether it could be.
+    /// The job of `task`, which is to arrive so, is claimed, if it can be: until [`Core::put_early`] no arrival of it is taken.
     ///
     /// The queue must not be coarse; so for the functions that follow.
-    pub fn claim(&mut self, task: u32, arrival: Arrival) -> bool {
+    pub fn claim(&mut self, task: u32, arrival: Arrival) -> Option<Leaf> {
         // SAFETY: as of `set_rank`; C keeps eight bits of a task.
-        self.call(|c, core| unsafe { (c.claim)(core, task, arrival as u32) }) == 1
+        leaf(self.call(|c, core| unsafe { (c.claim)(core, task, arrival as u32) }))
     }
 
     /// The claimed job of `task`, which arrives on `cpu`, is put into the queue by that level. It is not there yet for decisions:
-    /// the arrival itself must follow, and [`Core::end_early`].
-    pub fn put_early(&mut self, task: u32, cpu: u32, (major, tie): (u64, u32)) {
+    /// [`Core::expect`], the arrival itself and [`Core::end_early`] must follow.
+    pub fn put_early(&mut self, task: u32, claimed: Leaf, cpu: u32, (major, tie): (u64, u32)) -> Leaf {
         // SAFETY: as of `claim`; it keeps six bits of a CPU.
-        self.call(|c, core| unsafe { (c.put_early)(core, task, cpu, major, tie) });
+        Leaf(self.call(|c, core| unsafe { (c.put_early)(core, task, claimed.0, cpu, major, tie) }))
     }
 
-    /// Both at once, unless an interrupt thread goes before the job; whether it was put in.
-    pub fn arrive_early(&mut self, task: u32, arrival: Arrival, cpu: u32, (major, tie): (u64, u32)) -> bool {
+    /// Both at once, unless an interrupt thread goes before the job.
+    pub fn arrive_early(&mut self, task: u32, arrival: Arrival, cpu: u32, (major, tie): (u64, u32)) -> Option<Leaf> {
         // SAFETY: as of `put_early`.
-        self.call(|c, core| unsafe { (c.arrive_early)(core, task, arrival as u32, cpu, major, tie) }) == 1
+        leaf(self.call(|c, core| unsafe { (c.arrive_early)(core, task, arrival as u32, cpu, major, tie) }))
+    }
+
+    /// Whether a CPU writes down the winner of match `at` of a bracket that another CPU has decided since that looked at it.
+    #[doc(hidden)]
+    pub fn overtakes(&mut self, bracket: u32, at: u32) -> bool {
+        // SAFETY: as of `set_rank`; C keeps eight bits of a match.
+        self.call(|c, core| unsafe { (c.overtakes)(core, bracket, at) }) == 1
+    }
+
+    /// What was put in early is reported next.
+    pub fn expect(&mut self, leaf: Leaf) {
+        // SAFETY: as of `set_rank`.
+        self.call(|c, core| unsafe { (c.expect)(core, leaf.0) });
     }
 
     /// The arrival of the job of `task` was reported, or is not to be: if it was not taken, the job is in the queue no more.
@@ -336,6 +353,10 @@ impl Core {
 
 fn some(task: u32) -> Option<u32> {
     (task != NONE).then_some(task)
+}
+
+fn leaf(leaf: u64) -> Option<Leaf> {
+    (leaf != 0).then_some(Leaf(leaf))
 }
 
 /// What `enum laxity_error` says.

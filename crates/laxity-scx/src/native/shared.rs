@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::ffi::{self, Functions, Memory};
-use super::{Arrival, Core, Invocation, Queue, Refusal, Rule, checked, some};
+use super::{Arrival, Core, Invocation, Leaf, Queue, Refusal, Rule, checked, leaf, some};
 
 /// A core, whose links have a lock, and what its lock guards besides.
 pub struct Shared<T> {
@@ -30,14 +30,14 @@ impl<T> Shared<T> {
     }
 
     /// As [`Core::arrive_early`], without the lock.
-    pub fn arrive_early(&self, task: u32, arrival: Arrival, cpu: u32, (major, tie): (u64, u32)) -> bool {
+    pub fn arrive_early(&self, task: u32, arrival: Arrival, cpu: u32, (major, tie): (u64, u32)) -> Option<Leaf> {
         // SAFETY: the memory is that of a core, which lives as long as this; C needs no lock.
-        unsafe { (self.functions.arrive_early)(self.memory, task, arrival as u32, cpu, major, tie) == 1 }
+        leaf(unsafe { (self.functions.arrive_early)(self.memory, task, arrival as u32, cpu, major, tie) })
     }
 
     /// Takes a job out that was put in early, if no other thread touches it.
     pub fn leave_early(&self, task: u32) {
-        // SAFETY: as above.
+        // SAFETY: as above; what it does besides is of no account where nothing is reported.
         unsafe { (self.functions.end_early)(self.memory, task) }
     }
 
@@ -97,6 +97,12 @@ impl Locked<'_> {
     pub fn prioritize(&mut self, task: u32, (major, tie): (u64, u32)) -> Result<(), Refusal> {
         // SAFETY: as of `release`.
         checked(unsafe { (self.functions.prioritize)(self.memory, task, major, tie) }).map(drop)
+    }
+
+    /// As [`Core::expect`].
+    pub fn expect(&mut self, leaf: Leaf) {
+        // SAFETY: as of `release`.
+        unsafe { (self.functions.expect)(self.memory, leaf.0) }
     }
 
     /// As [`Core::end_early`].

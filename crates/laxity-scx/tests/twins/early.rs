@@ -2,7 +2,7 @@
 
 use laxity_model::{CpuId, Instant};
 use laxity_policy::cpu::Event;
-use laxity_scx::native::{Arrival, Queue, Refusal};
+use laxity_scx::native::{Arrival, Leaf, Queue, Refusal};
 use laxity_testing::Random;
 
 use crate::driver::{Difference, Job, Twins, id, must};
@@ -12,6 +12,7 @@ use crate::driver::{Difference, Job, Twins, id, must};
 pub struct Early {
     task: usize,
     cpu: usize,
+    leaf: Leaf,
     is_in: bool,
     event: Arriving,
 }
@@ -23,9 +24,9 @@ enum Arriving {
     Woken((u64, u32)),
 }
 
-impl Early {
-    fn arrival(&self) -> Arrival {
-        if matches!(self.event, Arriving::Resumed) { Arrival::Back } else { Arrival::Fresh }
+impl Arriving {
+    fn arrival(self) -> Arrival {
+        if matches!(self, Arriving::Resumed) { Arrival::Back } else { Arrival::Fresh }
     }
 }
 
@@ -50,8 +51,9 @@ impl Twins {
             return self.end_early(early, random).map(Some);
         }
         self.comes_second(early)?;
-        self.c.put_early(early.task as u32, early.cpu as u32, self.early_level(early, random));
-        self.early[at].is_in = true;
+        let level = self.early_level(early.task, early.event, random);
+        let leaf = self.c.put_early(early.task as u32, early.leaf, early.cpu as u32, level);
+        self.early[at] = Early { leaf, is_in: true, ..early };
         Ok(Some(false))
     }
 
@@ -60,7 +62,9 @@ impl Twins {
         let cpu = random.below(self.links.len() as u64) as usize;
         let event = match self.jobs[task] {
             _ if self.is_early(task) => return Ok(()),
-            Job::Ready if self.c.claim(task as u32, Arrival::Fresh) || self.c.claim(task as u32, Arrival::Back) => {
+            Job::Ready
+                if [Arrival::Fresh, Arrival::Back].into_iter().any(|it| self.c.claim(task as u32, it).is_some()) =>
+            {
                 return Err(format!("the job of task {task} is pending, and C lets it arrive"));
             }
             Job::Ready => return Ok(()),
@@ -68,31 +72,28 @@ impl Twins {
             Job::Inactive if task < self.cluster.tasks => Arriving::Released(self.drawn_major(random)),
             Job::Inactive => Arriving::Woken(self.level(random)),
         };
-        let mut early = Early { task, cpu, is_in: false, event };
+        let (number, arrival) = (task as u32, event.arrival());
         let is_first = self.first[task].is_none();
-        if random.below(2) == 0 {
-            if !self.c.claim(task as u32, early.arrival()) {
-                return Err(format!("C does not let the job of task {task} arrive early: {early:?}"));
-            }
+        let is_in = random.below(2) == 0;
+        let leaf = if is_in {
+            let level = self.early_level(task, event, random);
+            self.c.arrive_early(number, arrival, cpu as u32, level)
         } else {
-            let level = self.early_level(early, random);
-            early.is_in = self.c.arrive_early(task as u32, early.arrival(), cpu as u32, level);
-            if early.is_in != is_first {
-                return Err(format!("the job of task {task} arrives early: {is_first}, but C says {}", early.is_in));
-            }
-            if !early.is_in {
-                return Ok(());
-            }
+            self.c.claim(number, arrival)
+        };
+        match leaf {
+            Some(leaf) if is_first || !is_in => self.early.push(Early { task, cpu, leaf, is_in, event }),
+            None if is_in && !is_first => {}
+            _ => return Err(format!("task {task}, {event:?}: an early arrival, and C says {leaf:?}")),
         }
-        self.early.push(early);
         Ok(())
     }
 
     /// Mostly the one that it will have; what another CPU does meanwhile may change it.
-    fn early_level(&self, early: Early, random: &mut Random) -> (u64, u32) {
-        let (major, tie) = match early.event {
-            Arriving::Released(major) => self.cluster.level(early.task, major),
-            Arriving::Resumed => self.levels[early.task],
+    fn early_level(&self, task: usize, event: Arriving, random: &mut Random) -> (u64, u32) {
+        let (major, tie) = match event {
+            Arriving::Released(major) => self.cluster.level(task, major),
+            Arriving::Resumed => self.levels[task],
             Arriving::Woken(level) => level,
         };
         match random.below(4) {
@@ -122,6 +123,7 @@ impl Twins {
         let is_reported = random.below(8) > 0;
         if is_reported {
             self.jobs[task] = Job::Ready;
+            self.c.expect(early.leaf);
             match early.event {
                 Arriving::Released(major) => {
                     self.levels[task] = self.cluster.level(task, major);

@@ -12,7 +12,7 @@ use laxity_testing::Random;
 use setup::{clusters, policies};
 
 /// Rules that only threads can show to be broken: see `races.rs`.
-const OF_RACES: [u32; 2] = [46, 47];
+const OF_RACES: [u32; 4] = [46, 47, 49, 50];
 
 /// Events until a system is replaced by another.
 const OF_A_SYSTEM: u64 = 400;
