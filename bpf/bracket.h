@@ -56,6 +56,8 @@ enum laxity_place {
 #endif
 /* The same, and nothing that follows is read before. */
 #define LAXITY_READ_FIRST(word) __sync_fetch_and_add(&(word), 0)
+/* The compiler knows nothing of the number any more. */
+#define LAXITY_HIDE(number) __asm__ volatile("" : "+r"(number))
 
 /* Match `at` of a bracket, from 1. */
 LAXITY_FN laxity_u64 *laxity_match_at(struct laxity_core *core, laxity_u32 bracket, laxity_u32 at)
@@ -67,15 +69,36 @@ LAXITY_FN laxity_u64 *laxity_match_at(struct laxity_core *core, laxity_u32 brack
 #endif
 }
 
-/* The task that wins in match or leaf `at` of a bracket, plus 1; 0: none. */
+/*
+ * Without a branch, as each would double what the verifier follows in each match: all ones if `a` is less than `b`, or if `a` is 0; else
+ * 0. Clang must not see what they are, or it takes branches.
+ */
+LAXITY_FN laxity_u64 laxity_if_less(laxity_u64 a, laxity_u64 b)
+{
+	laxity_u64 borrows = (~a & b) | (~(a ^ b) & (a - b));
+
+	LAXITY_HIDE(borrows);
+	return 0 - (borrows >> 63);
+}
+
+LAXITY_FN laxity_u64 laxity_if_none(laxity_u64 a)
+{
+	return laxity_if_less(a, 1);
+}
+
+/* The task of leaf `task`, plus 1, if it is in that bracket; else 0. */
+LAXITY_FN laxity_u64 laxity_entrant(struct laxity_core *core, laxity_u32 bracket, laxity_u32 task)
+{
+	laxity_u64 leaf = LAXITY_READ_FIRST(laxity_key_of(&core->ready, task)->at);
+	laxity_u64 differs = (leaf & LAXITY_BELOW & ~LAXITY_EARLY) ^ (LAXITY_IN + bracket);
+
+	return ((task & (LAXITY_TASKS - 1)) + 1) & laxity_if_none(differs);
+}
+
+/* The task that wins in match `at` of a bracket, plus 1; 0: none. */
 LAXITY_FN laxity_u64 laxity_winner_of(struct laxity_core *core, laxity_u32 bracket, laxity_u32 at)
 {
-	laxity_u64 leaf;
-
-	if (at < LAXITY_TASKS)
-		return LAXITY_READ(*laxity_match_at(core, bracket, at)) & LAXITY_BELOW;
-	leaf = LAXITY_READ_FIRST(laxity_key_of(&core->ready, at)->at);
-	return (leaf & LAXITY_BELOW & ~LAXITY_EARLY) == LAXITY_IN + bracket ? (at & (LAXITY_TASKS - 1)) + 1 : 0;
+	return LAXITY_READ(*laxity_match_at(core, bracket, at)) & LAXITY_BELOW;
 }
 
 /* Of two tasks, plus 1, the one that comes first; 0: there is none. */
@@ -83,14 +106,11 @@ LAXITY_FN laxity_u64 laxity_better(struct laxity_core *core, laxity_u64 a, laxit
 {
 	struct laxity_key *first = laxity_key_of(&core->ready, a - 1), *second = laxity_key_of(&core->ready, b - 1);
 	laxity_u64 major = LAXITY_READ(first->major), other = LAXITY_READ(second->major);
+	laxity_u64 is_first = laxity_if_less(major, other);
 
-	if (!a || !b)
-		return a | b;
-	if (major == other) {
-		major = LAXITY_READ(first->minor);
-		other = LAXITY_READ(second->minor);
-	}
-	return major < other ? a : b;
+	is_first |= laxity_if_none(major ^ other) & laxity_if_less(LAXITY_READ(first->minor), LAXITY_READ(second->minor));
+	is_first = (is_first & ~laxity_if_none(a)) | laxity_if_none(b);
+	return b ^ ((a ^ b) & is_first);
 }
 
 /* Writes down the winner of a match that was `before` when its two parts were looked at; whether nothing came in between. */
@@ -101,17 +121,17 @@ LAXITY_FN int laxity_decide_match(struct laxity_core *core, laxity_u64 *match, l
 	return __sync_val_compare_and_swap(match, before, after) == before || LAXITY_MUTANT(core, 47);
 }
 
-/* Decides match `at` of a bracket. */
-LAXITY_FN void laxity_replay(struct laxity_core *core, laxity_u32 bracket, laxity_u32 at)
+/* Decides match `at` of a bracket. `is_last`: between two leaves. */
+LAXITY_FN void laxity_replay(struct laxity_core *core, laxity_u32 bracket, laxity_u32 at, int is_last)
 {
 	laxity_u64 *match = laxity_match_at(core, bracket, at);
 	int round;
 
 	for (round = 0; round < (LAXITY_MUTANT(core, 50) ? 1 : 2); round++) {
-		laxity_u64 before = LAXITY_READ_FIRST(*match);
-		laxity_u64 first = laxity_winner_of(core, bracket, 2 * at);
-		laxity_u64 second = laxity_winner_of(core, bracket, 2 * at + 1);
+		laxity_u64 before = LAXITY_READ_FIRST(*match), first, second;
 
+		first = is_last ? laxity_entrant(core, bracket, 2 * at) : laxity_winner_of(core, bracket, 2 * at);
+		second = is_last ? laxity_entrant(core, bracket, 2 * at + 1) : laxity_winner_of(core, bracket, 2 * at + 1);
 		if (laxity_decide_match(core, match, before, laxity_better(core, first, second)))
 			break;
 	}
@@ -144,11 +164,12 @@ LAXITY_FN void laxity_replay_among(struct laxity_core *core, laxity_u32 at)
 /* The leaf of `task`, or its key, has changed in `bracket`: all matches of that task, up to the final. */
 LAXITY_SUB int laxity_climb(struct laxity_core *core, laxity_u32 bracket, laxity_u32 task)
 {
-	laxity_u32 at = LAXITY_TASKS + (task & (LAXITY_TASKS - 1)), match;
+	laxity_u32 at = (LAXITY_TASKS + (task & (LAXITY_TASKS - 1))) / 2, match;
 
-	for (match = 0; match < LAXITY_LEVELS - 1; match++) {
+	laxity_replay(core, bracket, at, 1);
+	for (match = 0; match < LAXITY_LEVELS - 2; match++) {
 		at /= 2;
-		laxity_replay(core, bracket, at);
+		laxity_replay(core, bracket, at, 0);
 	}
 	if (LAXITY_READY(core) != LAXITY_HIERARCHICAL)
 		return 0;

@@ -60,7 +60,7 @@ int NATIVE(overtakes)(core *c, u32 bracket, u32 at)
 {
 	u64 *match = laxity_match_at(c, bracket, at), before = LAXITY_READ_FIRST(*match);
 
-	laxity_replay(c, bracket, at);
+	laxity_replay(c, bracket, at, at >= LAXITY_TASKS / 2);
 	return laxity_decide_match(c, match, before, before & LAXITY_BELOW);
 }
 
