@@ -78,7 +78,7 @@ struct task_struct {
 /* An enum laxity_queue_kind, which user space sets before the programs are loaded. */
 const volatile u32 laxity_queue_kind SEC(".rodata.queue") = 0;
 /* Of each cluster as many as it has CPUs. */
-struct laxity_bracket laxity_brackets[LAXITY_CPUS] SEC(".bss.brackets") = {};
+struct laxity_bracket laxity_brackets[LAXITY_CPUS] SEC(".bss") = {};
 
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;

@@ -57,7 +57,7 @@ LAXITY_SUB int laxity_leave(struct laxity_core *core, laxity_u32 cpu, laxity_u32
 	case LAXITY_READY:
 		/* Live, Linux may run a job that has no link where a linked one waits for something unknown. */
 		if (!LAXITY_MUTANT(core, 10))
-			laxity_unqueue(core, task);
+			laxity_set_aside(core, task);
 		break;
 	case LAXITY_HELD:
 		/* Its process was not switched out yet when its interrupt thread took over. */
@@ -143,12 +143,10 @@ LAXITY_FN int laxity_wake(struct laxity_core *core, laxity_u32 thread, laxity_u3
 		return 0;
 	}
 	work->owner = owner;
-	if (laxity_task_at(core, owner)->occupant != LAXITY_NONE && !LAXITY_MUTANT(core, 18)) {
+	if (laxity_task_at(core, owner)->occupant != LAXITY_NONE && !LAXITY_MUTANT(core, 18))
 		work->state = LAXITY_HELD;
-		laxity_stay_out(core, thread);
-	} else {
+	else
 		laxity_go_before(core, thread, owner);
-	}
 	return 0;
 }
 

@@ -73,17 +73,17 @@ LAXITY_FN void laxity_stay_out(struct laxity_core *core, laxity_u32 task)
 		laxity_take_out(core, task, LAXITY_OUT_PENDING);
 }
 
-/* The job of `task` is not pending any more, of that state from now on: it may arrive. It is in no queue, but perhaps early. */
+/* The job of `task` is not pending any more, of that state from now on: it leaves the queue, and may arrive. */
 LAXITY_FN void laxity_part(struct laxity_core *core, laxity_u32 task, laxity_u32 state)
 {
 	if (LAXITY_READY(core) != LAXITY_COARSE)
 		laxity_take_out(core, task, state == LAXITY_SUSPENDED ? LAXITY_OUT_SUSPENDED : LAXITY_OUT_INACTIVE);
 }
 
-/* The key of the job of `task`, which is in the queue, is about to change; laxity_queue follows. */
+/* The job of `task`, which is in the queue, is about to have another key, or to part: laxity_queue follows, or laxity_part. */
 LAXITY_FN void laxity_set_aside(struct laxity_core *core, laxity_u32 task)
 {
-	/* In a bracket a key changes in place. */
+	/* In a bracket a key changes in place, and a job is taken out when it parts. */
 	if (LAXITY_READY(core) == LAXITY_COARSE)
 		laxity_heap_remove(&core->ready, task);
 }
