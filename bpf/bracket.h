@@ -6,8 +6,8 @@
  *
  * The winners of matches 2i and 2i + 1 meet in match i; the leaves are the tasks. A match is one word: how often it was decided,
  * and its winner. After a leaf has changed, all matches from there to the final are decided anew (laxity_climb), by an exchange that
- * fails if another CPU decided the match meanwhile. It is tried twice: if both fail, the second one that came first began after
- * the first one was through, and so after the leaf had changed, and has seen that. So no CPU waits for another, however
+ * fails if another CPU decided the match meanwhile. It is tried twice: if both fail, the other CPU's exchange that made the second one fail
+ * began after the first one had failed, so after the leaf had changed, and has seen that. So no CPU waits for another, however
  * long that one stands still, and each change takes so many steps at most (arrays with a function of all: Jayanti, PODC 2002; cited
  * from memory).
  * Guarantee: the winner of the final is the least of all jobs in the queue, those aside that are put in or taken out at this moment.
@@ -20,7 +20,7 @@
  *                                 others leave the leaf alone, and an arrival of the same job under the lock comes second
  *   OUT_PENDING, IN, IN | EARLY   only with the lock; a CPU without it, which has put the job in, may still climb
  *
- * A key changes in place while its leaf is in the queue only under the lock, and whoever does that climbs afterwards.
+ * A key changes in place, while its leaf is in the queue, only under the lock, and the CPU that changes it climbs afterwards.
  */
 #ifndef LAXITY_BRACKET_H
 #define LAXITY_BRACKET_H

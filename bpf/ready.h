@@ -98,7 +98,7 @@ LAXITY_FN laxity_u64 laxity_arrive_early(struct laxity_core *core, laxity_u32 ta
 	struct laxity_task *job = laxity_task_at(core, task);
 	laxity_u64 claimed;
 
-	/* One that is held back then waits in no queue. What changes meanwhile is seen when the arrival is applied. */
+	/* One that is held back then waits in no queue. A change meanwhile is seen when the arrival is applied. */
 	if (job->occupant != LAXITY_NONE)
 		return 0;
 	claimed = laxity_claim(core, task, from);
