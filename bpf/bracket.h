@@ -113,11 +113,25 @@ LAXITY_FN laxity_u64 laxity_better(struct laxity_core *core, laxity_u64 a, laxit
 	return b ^ ((a ^ b) & is_first);
 }
 
+/* For tests: another CPU, which looked at the match before its parts changed, is the first to write down its winner. */
+#ifdef LAXITY_MUTANTS
+LAXITY_FN void laxity_interfere(struct laxity_core *core, laxity_u64 *match, laxity_u64 before)
+{
+	if (core->interferes) {
+		core->interferes--;
+		__sync_val_compare_and_swap(match, before, before + LAXITY_BELOW + 1);
+	}
+}
+#else
+#define laxity_interfere(core, match, before) ((void)0)
+#endif
+
 /* Writes down the winner of a match that was `before` when its two parts were looked at; whether nothing came in between. */
 LAXITY_FN int laxity_decide_match(struct laxity_core *core, laxity_u64 *match, laxity_u64 before, laxity_u64 winner)
 {
 	laxity_u64 after = ((before >> LAXITY_COUNT) + !LAXITY_MUTANT(core, 46)) << LAXITY_COUNT | winner;
 
+	laxity_interfere(core, match, before);
 	return __sync_val_compare_and_swap(match, before, after) == before || LAXITY_MUTANT(core, 47);
 }
 
@@ -258,12 +272,9 @@ LAXITY_FN laxity_u64 laxity_claim(struct laxity_core *core, laxity_u32 task, lax
 	return laxity_place_of(before) == from && __sync_val_compare_and_swap(at, before, after) == before ? after : 0;
 }
 
-/*
- * Without the lock: puts the job of `task`, which was `claimed`, into `bracket` by that key, before its arrival is applied. Returns its
- * leaf then.
- */
-LAXITY_FN laxity_u64 laxity_put_early(struct laxity_core *core, laxity_u32 task, laxity_u64 claimed, laxity_u32 bracket,
-				      laxity_u64 major, laxity_u64 minor)
+/* The first part of laxity_put_early: the leaf is in the bracket, and no match knows. */
+LAXITY_FN laxity_u64 laxity_publish(struct laxity_core *core, laxity_u32 task, laxity_u64 claimed, laxity_u32 bracket,
+				    laxity_u64 major, laxity_u64 minor)
 {
 	struct laxity_key *key = laxity_key_of(&core->ready, task);
 	laxity_u64 leaf;
@@ -273,7 +284,19 @@ LAXITY_FN laxity_u64 laxity_put_early(struct laxity_core *core, laxity_u32 task,
 	LAXITY_WRITE(key->major, major);
 	LAXITY_WRITE(key->minor, minor);
 	__sync_lock_test_and_set(&key->at, leaf);
-	laxity_climb(core, bracket, task);
+	return leaf;
+}
+
+/*
+ * Without the lock: puts the job of `task`, which was `claimed`, into `bracket` by that key, before its arrival is applied. Returns its
+ * leaf then.
+ */
+LAXITY_FN laxity_u64 laxity_put_early(struct laxity_core *core, laxity_u32 task, laxity_u64 claimed, laxity_u32 bracket,
+				      laxity_u64 major, laxity_u64 minor)
+{
+	laxity_u64 leaf = laxity_publish(core, task, claimed, bracket, major, minor);
+
+	laxity_climb(core, laxity_bracket_of(leaf), task);
 	return leaf;
 }
 

@@ -55,6 +55,7 @@ u32 NATIVE(linked)(core *c, u32 cpu) { return laxity_cpu_at(c, cpu)->linked; }
 u64 NATIVE(claim)(core *c, u32 task, u32 from) { return laxity_claim(c, task, from); }
 u64 NATIVE(put_early)(core *c, u32 task, u64 claimed, u32 cpu, u64 major, u32 tie) { return laxity_put_early(c, task, claimed, cpu, major, laxity_minor_of(c, tie, task)); }
 u64 NATIVE(arrive_early)(core *c, u32 task, u32 from, u32 cpu, u64 major, u32 tie) { return laxity_arrive_early(c, task, from, cpu, major, tie); }
+u64 NATIVE(publish)(core *c, u32 task, u64 claimed, u32 cpu, u64 major, u32 tie) { return laxity_publish(c, task, claimed, cpu, major, laxity_minor_of(c, tie, task)); }
 /* Whether the winner of a match is written down that another CPU has decided since it was looked at. */
 int NATIVE(overtakes)(core *c, u32 bracket, u32 at)
 {
@@ -62,6 +63,16 @@ int NATIVE(overtakes)(core *c, u32 bracket, u32 at)
 
 	laxity_replay(c, bracket, at, at >= LAXITY_TASKS / 2);
 	return laxity_decide_match(c, match, before, before & LAXITY_BELOW);
+}
+
+/* In so many matches that are decided next another CPU is faster: of the build for tests. */
+void NATIVE(interfere)(core *c, u32 matches)
+{
+#ifdef LAXITY_MUTANTS
+	c->interferes = matches;
+#else
+	(void)c, (void)matches;
+#endif
 }
 
 void NATIVE(expect)(core *c, u64 leaf) { laxity_expect(c, leaf); }

@@ -181,6 +181,8 @@ struct laxity_core {
 #endif
 #ifdef LAXITY_MUTANTS
 	laxity_u32 mutant;
+	/* How often another CPU is to be faster, see laxity_interfere. */
+	laxity_u32 interferes;
 #endif
 };
 

@@ -57,6 +57,8 @@ functions! {
     claim: fn(core: Memory, task: u32, from: u32) -> u64;
     put_early: fn(core: Memory, task: u32, claimed: u64, cpu: u32, major: u64, tie: u32) -> u64;
     arrive_early: fn(core: Memory, task: u32, from: u32, cpu: u32, major: u64, tie: u32) -> u64;
+    publish: fn(core: Memory, task: u32, claimed: u64, cpu: u32, major: u64, tie: u32) -> u64;
+    interfere: fn(core: Memory, matches: u32) -> ();
     overtakes: fn(core: Memory, bracket: u32, at: u32) -> i32;
     expect: fn(core: Memory, leaf: u64) -> ();
     end_early: fn(core: Memory, task: u32) -> ();

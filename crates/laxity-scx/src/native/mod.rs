@@ -292,13 +292,6 @@ impl Core {
         leaf(self.call(|c, core| unsafe { (c.arrive_early)(core, task, arrival as u32, cpu, major, tie) }))
     }
 
-    /// Whether a CPU writes down the winner of match `at` of a bracket that another CPU has decided since that looked at it.
-    #[doc(hidden)]
-    pub fn overtakes(&mut self, bracket: u32, at: u32) -> bool {
-        // SAFETY: as of `set_rank`; C keeps eight bits of a match.
-        self.call(|c, core| unsafe { (c.overtakes)(core, bracket, at) }) == 1
-    }
-
     /// What was put in early is reported next.
     pub fn expect(&mut self, leaf: Leaf) {
         // SAFETY: as of `set_rank`.

@@ -123,3 +123,24 @@ impl Locked<'_> {
         (0..self.cpus).map(|cpu| some(unsafe { (self.functions.linked)(self.memory, cpu) })).collect()
     }
 }
+
+/// Between which instructions of a CPU another one comes: tests say so.
+impl Core {
+    /// As [`Core::put_early`], but the CPU has not climbed yet.
+    pub fn publish(&mut self, task: u32, claimed: Leaf, cpu: u32, (major, tie): (u64, u32)) -> Leaf {
+        // SAFETY: as of `put_early`.
+        Leaf(self.call(|c, core| unsafe { (c.publish)(core, task, claimed.0, cpu, major, tie) }))
+    }
+
+    /// In so many matches that are decided next another CPU, which looked before, is faster.
+    pub fn interfere(&mut self, matches: u32) {
+        // SAFETY: as of `set_rank`.
+        self.call(|c, core| unsafe { (c.interfere)(core, matches) });
+    }
+
+    /// Whether a CPU writes down the winner of match `at` of a bracket that another CPU has decided since that looked at it.
+    pub fn overtakes(&mut self, bracket: u32, at: u32) -> bool {
+        // SAFETY: as of `set_rank`; C keeps eight bits of a match.
+        self.call(|c, core| unsafe { (c.overtakes)(core, bracket, at) }) == 1
+    }
+}
