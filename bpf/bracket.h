@@ -229,17 +229,19 @@ LAXITY_FN laxity_u64 laxity_with_place(laxity_u64 leaf, laxity_u32 place)
 LAXITY_SUB int laxity_put_in(struct laxity_core *core, laxity_u32 task, laxity_u64 major, laxity_u64 minor)
 {
 	struct laxity_key *key = laxity_key_of(&core->ready, task);
-	laxity_u64 leaf = LAXITY_READ(key->at);
-	laxity_u32 bracket = 0;
+	laxity_u64 leaf = LAXITY_READ(key->at), differs = ~leaf & LAXITY_EARLY;
+	laxity_u32 bracket = 0, home = laxity_task_at(core, task)->last_cpu & (LAXITY_CPUS - 1);
 
+	differs |= (leaf ^ core->foreseen) & (LAXITY_MUTANT(core, 49) ? 0 : ~0ull);
+	differs |= (key->major ^ major) | ((key->minor ^ minor) & (LAXITY_MUTANT(core, 43) ? 0 : ~0ull));
+	LAXITY_HIDE(differs);
 	/* It arrived early, by this key, and the CPU that put it in has climbed. */
-	if ((leaf == core->foreseen || LAXITY_MUTANT(core, 49)) && leaf & LAXITY_EARLY && key->major == major &&
-	    (key->minor == minor || LAXITY_MUTANT(core, 43))) {
+	if (!differs) {
 		LAXITY_WRITE(key->at, leaf & ~LAXITY_EARLY);
 		return 0;
 	}
 	if (LAXITY_READY(core) == LAXITY_HIERARCHICAL)
-		bracket = laxity_place_of(leaf) >= LAXITY_IN ? laxity_bracket_of(leaf) : laxity_task_at(core, task)->last_cpu;
+		bracket = laxity_place_of(leaf) >= LAXITY_IN ? laxity_bracket_of(leaf) : home;
 	LAXITY_WRITE(key->major, major);
 	LAXITY_WRITE(key->minor, minor);
 	__sync_lock_test_and_set(&key->at, laxity_with_place(leaf, LAXITY_IN + bracket));
