@@ -5,15 +5,9 @@
 #ifndef LAXITY_ENTITIES_H
 #define LAXITY_ENTITIES_H
 
-#include "heap.h"
 #include "mapping.h"
+#include "ready.h"
 #include "state.h"
-
-/* The job of `task` waits for a link from now on. */
-LAXITY_FN void laxity_queue(struct laxity_core *core, laxity_u32 task)
-{
-	laxity_heap_add(&core->ready, task, laxity_task_at(core, task)->major, laxity_minor(core, task));
-}
 
 LAXITY_FN void laxity_make_ready(struct laxity_core *core, laxity_u32 task)
 {
@@ -21,6 +15,7 @@ LAXITY_FN void laxity_make_ready(struct laxity_core *core, laxity_u32 task)
 
 	if (job->occupant != LAXITY_NONE && !LAXITY_MUTANT(core, 25)) {
 		job->state = LAXITY_HELD;
+		laxity_stay_out(core, task);
 		return;
 	}
 	job->state = LAXITY_READY;
@@ -89,7 +84,7 @@ LAXITY_SUB int laxity_go_before(struct laxity_core *core, laxity_u32 thread, lax
 	}
 	if (owning->state == LAXITY_READY && !LAXITY_MUTANT(core, 32)) {
 		owning->state = LAXITY_HELD;
-		laxity_heap_remove(&core->ready, owner);
+		laxity_unqueue(core, owner);
 	}
 	laxity_make_ready(core, thread);
 	return 0;

@@ -6,6 +6,8 @@
  * Event-driven, one round of a decision is enough after one event: before it the most urgent jobs are linked, and an event
  * makes one job ready, or one CPU free, or changes one priority. So the links are right whenever the lock is free.
  * Quantum-driven, an event links nothing, and where a quantum begins all rounds are needed.
+ *
+ * With a fine or hierarchical queue an arrival has its job in the queue before it waits for the lock: ready.h.
  */
 #ifndef LAXITY_HAPPEN_H
 #define LAXITY_HAPPEN_H
@@ -262,9 +264,9 @@ LAXITY_FN int laxity_apply(struct laxity_cluster *it, struct laxity_note *note)
 		it->sleeps[task] = it->is_late[task] = 0;
 		if (state == LAXITY_INACTIVE)
 			return 0;
-		/* As if it had come back first: a suspended job has no CPU that it could leave. */
+		/* As if it had come back first, and been held back: a suspended job has no CPU that it could leave. */
 		if (state == LAXITY_SUSPENDED)
-			laxity_resume(core, task);
+			job->state = LAXITY_HELD;
 		return laxity_withdraw(core, cpu, task, LAXITY_INACTIVE);
 	case HAPPENS_PRIORITY:
 		return laxity_lead(core, task, note->number, note->extra);
@@ -287,6 +289,34 @@ LAXITY_FN int laxity_apply(struct laxity_cluster *it, struct laxity_note *note)
 }
 
 /*
+ * Before the lock: the job that arrives by `note`, if one does, is put into the queue, with the key that it should have; its leaf
+ * then, or 0. One whose thread sleeps waits for that.
+ */
+LAXITY_FN u64 laxity_foresee(struct laxity_cluster *it, struct laxity_note *note)
+{
+	struct laxity_core *core = &it->core;
+	u32 task = note->task & (LAXITY_TASKS - 1), cpu = note->cpu, kind = note->kind, from = LAXITY_OUT_INACTIVE, tie;
+	struct laxity_task *job = laxity_task_at(core, task);
+	u64 major = note->number;
+
+	if (LAXITY_READY(core) == LAXITY_COARSE)
+		return 0;
+	if (kind == HAPPENS_RELEASE && !it->sleeps[task]) {
+		major = core->rule == LAXITY_BY_TASK ? job->level : major;
+		tie = job->position;
+	} else if (kind == HAPPENS_RESUME) {
+		from = LAXITY_OUT_SUSPENDED;
+		major = job->major;
+		tie = job->tie;
+	} else if (kind == HAPPENS_WORK && cpu == LAXITY_NONE) {
+		tie = note->extra;
+	} else {
+		return 0;
+	}
+	return laxity_arrive_early(core, task, from, cpu, major, tie);
+}
+
+/*
  * Has `note` happen. Returns what the core does: 0 or more, or an enum laxity_error, which leaves everything as it was. The
  * caller kicks the CPUs in note->kicks.
  */
@@ -294,6 +324,7 @@ LAXITY_GLOBAL int laxity_happen(struct laxity_note *note)
 {
 	struct laxity_cluster *it;
 	struct laxity_task *job;
+	u64 foreseen;
 	int outcome;
 
 	if (!note)
@@ -304,8 +335,13 @@ LAXITY_GLOBAL int laxity_happen(struct laxity_note *note)
 	note->at = laxity_is_silent(note->kind) ? 0 : bpf_ktime_get_ns();
 	if (!it)
 		return LAXITY_NO_SUCH;
+	foreseen = laxity_foresee(it, note);
 	bpf_spin_lock(&it->lock);
+	if (foreseen)
+		laxity_expect(&it->core, foreseen);
 	outcome = laxity_apply(it, note);
+	if (foreseen)
+		laxity_end_early(&it->core, note->task);
 	if (outcome >= 0 && laxity_may_change_links(note->kind)) {
 		laxity_decide_round(&it->core);
 		laxity_note_links(&it->core, note, note->link, LAXITY_NOTED);
@@ -349,7 +385,7 @@ LAXITY_GLOBAL int laxity_begin_quantum(struct laxity_quantum_note *tick)
 		laxity_decide(&it->core);
 		laxity_note_links(&it->core, note, link, LAXITY_CPUS);
 		note->sequence = it->sequence++;
-		outcome = it->core.ready.count != 0;
+		outcome = laxity_is_one_ready(&it->core);
 	}
 	bpf_spin_unlock(&it->lock);
 	return outcome;
@@ -364,7 +400,7 @@ LAXITY_GLOBAL int laxity_is_awaited(u32 cluster)
 	if (!it)
 		return 0;
 	bpf_spin_lock(&it->lock);
-	is_awaited = it->core.ready.count != 0;
+	is_awaited = laxity_is_one_ready(&it->core);
 	bpf_spin_unlock(&it->lock);
 	return is_awaited;
 }

@@ -75,6 +75,14 @@ struct task_struct {
 	struct sched_ext_entity scx;
 } LAXITY_KERNEL;
 
+/* An enum laxity_queue_kind, which user space sets before the programs are loaded; for the verifier alone, the compiler. */
+#ifndef LAXITY_QUEUE
+#define LAXITY_QUEUE LAXITY_COARSE
+#endif
+const volatile u32 laxity_queue_kind SEC(".rodata.queue") = LAXITY_QUEUE;
+/* Of each cluster as many as it has CPUs. */
+struct laxity_bracket laxity_brackets[LAXITY_CPUS] SEC(".bss") = {};
+
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;

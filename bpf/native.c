@@ -7,6 +7,7 @@
 #include "fair.h"
 #include "heap.h"
 #include "policy.h"
+#include "ready.h"
 #include "server.h"
 
 #define PASTE(prefix, name) prefix##name
@@ -20,8 +21,11 @@ typedef laxity_u64 u64;
 /* clang-format off */
 u64 NATIVE(size)(void) { return sizeof(core); }
 
-int NATIVE(init)(core *c, u32 tasks, u32 cpus, u32 rule, u32 invocation, u32 mutant)
+int NATIVE(init)(core *c, u32 tasks, u32 cpus, u32 rule, u32 invocation, u32 queue, u32 mutant)
 {
+	if (queue > LAXITY_HIERARCHICAL)
+		return LAXITY_NO_SUCH;
+	c->queue = queue;
 #ifdef LAXITY_MUTANTS
 	c->mutant = c->ready.mutant = mutant;
 #else
@@ -48,6 +52,32 @@ u64 NATIVE(round)(core *c) { laxity_decide_round(c); return laxity_announce(c); 
 u64 NATIVE(kicks)(core *c, u64 changed) { return laxity_kicks(c, changed); }
 u32 NATIVE(next)(core *c, u32 cpu) { return laxity_next(c, cpu); }
 u32 NATIVE(linked)(core *c, u32 cpu) { return laxity_cpu_at(c, cpu)->linked; }
+u64 NATIVE(claim)(core *c, u32 task, u32 from) { return laxity_claim(c, task, from); }
+u64 NATIVE(put_early)(core *c, u32 task, u64 claimed, u32 cpu, u64 major, u32 tie) { return laxity_put_early(c, task, claimed, cpu, major, laxity_minor_of(c, tie, task)); }
+u64 NATIVE(arrive_early)(core *c, u32 task, u32 from, u32 cpu, u64 major, u32 tie) { return laxity_arrive_early(c, task, from, cpu, major, tie); }
+u64 NATIVE(publish)(core *c, u32 task, u64 claimed, u32 cpu, u64 major, u32 tie) { return laxity_publish(c, task, claimed, cpu, major, laxity_minor_of(c, tie, task)); }
+/* Whether the winner of a match is written down that another CPU has decided since it was looked at. */
+int NATIVE(overtakes)(core *c, u32 bracket, u32 at)
+{
+	u64 *match = laxity_match_at(c, bracket, at), before = LAXITY_READ_FIRST(*match);
+
+	laxity_replay(c, bracket, at, at >= LAXITY_TASKS / 2);
+	return laxity_decide_match(c, match, before, before & LAXITY_BELOW);
+}
+
+/* In so many matches that are decided next another CPU is faster: of the build for tests. */
+void NATIVE(interfere)(core *c, u32 matches)
+{
+#ifdef LAXITY_MUTANTS
+	c->interferes = matches;
+#else
+	(void)c, (void)matches;
+#endif
+}
+
+void NATIVE(expect)(core *c, u64 leaf) { laxity_expect(c, leaf); }
+void NATIVE(end_early)(core *c, u32 task) { laxity_end_early(c, task); }
+u32 NATIVE(first)(core *c) { return laxity_ready_first(c); }
 u64 NATIVE(times_size)(void) { return sizeof(struct laxity_heap); }
 void NATIVE(times_set)(struct laxity_heap *h, u32 task, u64 time, u32 keeps) { laxity_heap_set(h, task, time, keeps); }
 u64 NATIVE(times_first)(struct laxity_heap *h) { return laxity_heap_time(h); }

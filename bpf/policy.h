@@ -14,8 +14,8 @@
 #define LAXITY_POLICY_H
 
 #include "entities.h"
-#include "heap.h"
 #include "mapping.h"
+#include "ready.h"
 #include "state.h"
 
 /*
@@ -28,7 +28,7 @@ LAXITY_FN int laxity_release(struct laxity_core *core, laxity_u32 task, laxity_u
 
 	if (task >= core->tasks)
 		return LAXITY_NO_SUCH;
-	if (job->state != LAXITY_INACTIVE)
+	if (job->state != LAXITY_INACTIVE || laxity_is_second(core, task))
 		return LAXITY_IS_PENDING;
 	job->major = core->rule == LAXITY_BY_TASK && !LAXITY_MUTANT(core, 6) ? job->level : major;
 	job->tie = LAXITY_MUTANT(core, 7) ? task : job->position;
@@ -57,7 +57,7 @@ LAXITY_SUB int laxity_leave(struct laxity_core *core, laxity_u32 cpu, laxity_u32
 	case LAXITY_READY:
 		/* Live, Linux may run a job that has no link where a linked one waits for something unknown. */
 		if (!LAXITY_MUTANT(core, 10))
-			laxity_heap_remove(&core->ready, task);
+			laxity_set_aside(core, task);
 		break;
 	case LAXITY_HELD:
 		/* Its process was not switched out yet when its interrupt thread took over. */
@@ -74,6 +74,7 @@ LAXITY_SUB int laxity_leave(struct laxity_core *core, laxity_u32 cpu, laxity_u32
 		job->last_cpu = cpu;
 	if (!LAXITY_MUTANT(core, 13))
 		job->is_non_preemptive = 0;
+	laxity_part(core, task, to);
 	laxity_retire(core, task);
 	return 0;
 }
@@ -95,7 +96,7 @@ LAXITY_FN int laxity_resume(struct laxity_core *core, laxity_u32 task)
 {
 	if (task >= core->tasks)
 		return LAXITY_NO_SUCH;
-	if (laxity_task_at(core, task)->state != LAXITY_SUSPENDED)
+	if (laxity_task_at(core, task)->state != LAXITY_SUSPENDED || laxity_is_second(core, task))
 		return LAXITY_NOT_SUSPENDED;
 	laxity_make_ready(core, task);
 	return 0;
@@ -108,9 +109,9 @@ LAXITY_FN int laxity_prioritize(struct laxity_core *core, laxity_u32 task, laxit
 
 	if (task >= core->tasks)
 		return LAXITY_NO_SUCH;
-	/* Out of the heap before its key changes, for the heap is ordered by it. */
+	/* A queue is ordered by its key. */
 	if (job->state == LAXITY_READY && !LAXITY_MUTANT(core, 14))
-		laxity_heap_remove(&core->ready, task);
+		laxity_set_aside(core, task);
 	if ((job->state != LAXITY_SUSPENDED || !LAXITY_MUTANT(core, 15)) &&
 	    (job->state != LAXITY_HELD || !LAXITY_MUTANT(core, 16))) {
 		job->major = major;
@@ -133,7 +134,7 @@ LAXITY_FN int laxity_wake(struct laxity_core *core, laxity_u32 thread, laxity_u3
 
 	if (thread >= core->tasks || owner == thread || (owner != LAXITY_NONE && owner >= core->tasks))
 		return LAXITY_NO_SUCH;
-	if (work->state != LAXITY_INACTIVE)
+	if (work->state != LAXITY_INACTIVE || laxity_is_second(core, thread))
 		return LAXITY_IS_PENDING;
 	work->major = major;
 	work->tie = tie;
@@ -224,29 +225,42 @@ LAXITY_FN int laxity_tick(struct laxity_core *core, laxity_u32 cpu, laxity_u64 q
 	return 0;
 }
 
+/* Whether task `top`, the first that is ready, is less urgent than what is linked to `lowest`. */
+LAXITY_FN int laxity_gives_not_way(struct laxity_core *core, struct laxity_cpu *lowest, laxity_u32 top)
+{
+	struct laxity_key *key = laxity_key_of(&core->ready, top);
+
+	if (lowest->linked == LAXITY_NONE || lowest->key_major > key->major)
+		return 0;
+	if (lowest->key_major < key->major)
+		return 1;
+	return lowest->key_minor < key->minor || LAXITY_MUTANT(core, 21);
+}
+
 /* Links the most urgent ready job to the CPU that gives way first, or to `only` that one; whether it did. */
 LAXITY_SUB int laxity_assign(struct laxity_core *core, laxity_u32 only)
 {
-	laxity_u32 top = laxity_heap_top(&core->ready);
-	laxity_u32 cpu = only == LAXITY_NONE ? laxity_lowest(core) : only;
+	laxity_u32 cpu = only == LAXITY_NONE ? laxity_lowest(core) : only, round = 0, top;
 	struct laxity_cpu *lowest = laxity_cpu_at(core, cpu);
-	struct laxity_key *key = laxity_key_of(&core->ready, top);
 
+	do {
+		top = laxity_ready_first(core);
+		if (top == LAXITY_NONE || laxity_gives_not_way(core, lowest, top))
+			return 0;
+		if (!laxity_withhold(core, top))
+			break;
+		top = LAXITY_NONE;
+	} while (LAXITY_GOES_ON(round, LAXITY_TASKS));
 	if (top == LAXITY_NONE)
 		return 0;
-	if (lowest->linked != LAXITY_NONE) {
-		if (lowest->key_major < key->major)
-			return 0;
-		if (lowest->key_major == key->major && (lowest->key_minor < key->minor || LAXITY_MUTANT(core, 21)))
-			return 0;
-	} else if (only == LAXITY_NONE && !LAXITY_MUTANT(core, 22)) {
+	if (lowest->linked == LAXITY_NONE && only == LAXITY_NONE && !LAXITY_MUTANT(core, 22)) {
 		/* Any idle CPU will do, and the job's last one still has its cache. */
 		laxity_u32 last = laxity_task_at(core, top)->last_cpu;
 
 		if (laxity_cpu_at(core, last)->linked == LAXITY_NONE)
 			cpu = last;
 	}
-	laxity_heap_remove(&core->ready, top);
+	laxity_unqueue(core, top);
 	laxity_link(core, top, cpu);
 	return 1;
 }

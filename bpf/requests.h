@@ -22,6 +22,8 @@ SEC("syscall") int laxity_setup_cluster(struct laxity_setup *setup)
 {
 	struct laxity_cluster *it = laxity_cluster_of(setup->cluster);
 
+	if (it)
+		it->core.bracket = setting.first_of[setup->cluster & (LAXITY_CLUSTERS - 1)];
 	/* Nothing else runs yet. */
 	return it ? laxity_init(&it->core, LAXITY_TASKS, setup->cpus, setup->rule, setup->invocation) : LAXITY_NO_SUCH;
 }

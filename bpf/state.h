@@ -55,6 +55,16 @@ enum laxity_invocation {
 	LAXITY_STAGGERED,
 };
 
+/* The ready queue (paper 002: R1 to R3; see ready.h). */
+enum laxity_queue_kind {
+	/* A heap under the lock of the links. */
+	LAXITY_COARSE,
+	/* A bracket of all tasks. */
+	LAXITY_FINE,
+	/* One for each CPU, and one of these. */
+	LAXITY_HIERARCHICAL,
+};
+
 /* An event that cannot have happened. The state is as before. */
 enum laxity_error {
 	/* No such task, CPU, rule or size. */
@@ -116,6 +126,11 @@ struct laxity_key {
 	laxity_u64 at;
 };
 
+/* See bracket.h. */
+struct laxity_bracket {
+	laxity_u64 match[LAXITY_TASKS];
+};
+
 /* See heap.h. */
 struct laxity_heap {
 	struct laxity_key key[LAXITY_TASKS];
@@ -130,8 +145,15 @@ struct laxity_heap {
 struct laxity_core {
 	struct laxity_task task[LAXITY_TASKS];
 	struct laxity_cpu cpu[LAXITY_CPUS];
-	/* Those whose jobs are ready and have no link, the most urgent first. */
+	/* Those whose jobs are ready and have no link, the most urgent first; of brackets only their keys. See ready.h. */
 	struct laxity_heap ready;
+	/* Of the matches among brackets. */
+	laxity_u64 among[LAXITY_CPUS];
+	/* The leaf of the job whose arrival is applied, if it was put in early; 0: it was not. */
+	laxity_u64 foreseen;
+#ifndef __bpf__
+	struct laxity_bracket bracket[LAXITY_CPUS];
+#endif
 	/* Of the matches among CPUs, see mapping.h. */
 	laxity_u16 winner[2 * LAXITY_CPUS];
 	/* CPUs whose quantum began since the last decision, in that order. */
@@ -151,11 +173,25 @@ struct laxity_core {
 	laxity_u32 first_tick;
 	/* The match that decides which CPU gives way first. */
 	laxity_u32 final;
-	laxity_u32 unused;
+#ifdef __bpf__
+	/* Where its brackets begin in the list of those of all clusters. */
+	laxity_u32 bracket;
+#else
+	laxity_u32 queue;
+#endif
 #ifdef LAXITY_MUTANTS
 	laxity_u32 mutant;
+	/* How often another CPU is to be faster, see laxity_interfere. */
+	laxity_u32 interferes;
 #endif
 };
+
+/* An enum laxity_queue_kind. For BPF a constant, so that the verifier takes out what belongs to others. */
+#ifdef __bpf__
+#define LAXITY_READY(core) laxity_queue_kind
+#else
+#define LAXITY_READY(core) ((core)->queue)
+#endif
 
 /*
  * Tests break one rule at a time and must notice. Only the build for tests can: elsewhere the condition is a constant.
@@ -163,7 +199,7 @@ struct laxity_core {
 #ifdef LAXITY_MUTANTS
 #define LAXITY_MUTANT(core, number) ((core)->mutant == (number))
 #else
-#define LAXITY_MUTANT(core, number) 0
+#define LAXITY_MUTANT(core, number) ((void)(core), 0)
 #endif
 
 /*
@@ -228,11 +264,17 @@ LAXITY_FN struct laxity_cpu *laxity_cpu_at(struct laxity_core *core, laxity_u32 
 }
 
 /* What orders jobs of the same major priority: a total order, as no two are the same task. */
+LAXITY_FN laxity_u64 laxity_minor_of(struct laxity_core *core, laxity_u64 tie, laxity_u32 task)
+{
+	if (LAXITY_MUTANT(core, 1))
+		tie = 0;
+	return tie << 16 | (LAXITY_MUTANT(core, 2) ? LAXITY_TASKS - task : task);
+}
+
+/* The same, of the job of `task`. */
 LAXITY_FN laxity_u64 laxity_minor(struct laxity_core *core, laxity_u32 task)
 {
-	laxity_u64 tie = LAXITY_MUTANT(core, 1) ? 0 : laxity_task_at(core, task)->tie;
-
-	return tie << 16 | (LAXITY_MUTANT(core, 2) ? LAXITY_TASKS - task : task);
+	return laxity_minor_of(core, laxity_task_at(core, task)->tie, task);
 }
 
 #endif

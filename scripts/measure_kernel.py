@@ -21,7 +21,13 @@ import kernel_lab
 ROOT = Path(__file__).parents[1]
 
 # Each realization, and the CPUs of its machine.
-CPUS = {"CEm": 1, "CE1": 2, "CQm": 1, "CQ1": 2, "S-CQm": 1, "S-CQ1": 2}
+CPUS = {
+    f"{name[0]}{queue}{name[1]}": 2 if name[1].endswith("1") else 1
+    for queue in "CFH"
+    for name in [("", "Em"), ("", "E1"), ("", "Qm"), ("", "Q1"), ("S-", "Qm"), ("S-", "Q1")]
+}
+# What is measured where none is named.
+COARSE = [name for name in CPUS if "C" in name]
 # How much of a CPU jobs take, and how many of the samples are left out, both in percent, by the CPUs of the machine.
 LOADS = {1: 20, 2: 2}
 OUTLIERS = {1: 1, 2: 10}
@@ -57,7 +63,7 @@ def main() -> int:
     parser.add_argument("--for", dest="span", default="10s", help="for each number of tasks; default: 10s")
     parser.add_argument("--tasks", default="25,50,75,100,125,150,175,200,225,250")
     parser.add_argument(
-        "--only", metavar="LIST", default=",".join(CPUS), help="these realizations; default: %(default)s"
+        "--only", metavar="LIST", default=",".join(COARSE), help="these realizations; default: %(default)s"
     )
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "kernel-overheads")
     parser.add_argument("--timeout", type=float, default=3600, help="of each machine, in seconds; default: 3600")

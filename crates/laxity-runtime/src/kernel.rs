@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use laxity_model::{Instant, Invocation, Nanos, ReadyQueueKind, ReleaseInterrupts, Scheduler};
+use laxity_model::{Instant, Invocation, Nanos, ReleaseInterrupts, Scheduler};
 use laxity_scx::protocol::Status;
 use laxity_scx::trace::QUANTUM;
 use laxity_scx::{ClientError, InterruptRequest, InterruptThread, Lock, Membership, Task, TaskRequest};
@@ -53,13 +53,6 @@ fn is_alike(
     dedicated: Option<usize>,
     status: &Status,
 ) -> Result<(), Unfit> {
-    if scheduler.ready_queue != ReadyQueueKind::Coarse {
-        return Err(Unfit::Other(format!(
-            "the scheduler in the kernel has a coarse queue, and the workload is for {scheduler}; name a realization with C, as in \
-             --policy {}/CEm, which links the same jobs as one with F or H",
-            scheduler.algorithm()
-        )));
-    }
     let is_same = status.policy.parse() == Ok(Scheduler { coarse_lock: false, ..*scheduler });
     let asked: Vec<Vec<usize>> = clusters.iter().map(|cpus| cpus.iter().map(|&cpu| cpu.into()).collect()).collect();
     if is_same && asked == status.clusters && dedicated == status.dedicated {
@@ -313,10 +306,12 @@ mod tests {
         assert_eq!(alike(&loaded), Ok(()));
         loaded.policy = "G-EDF/CQ1".to_owned();
         assert!(alike(&loaded).is_err(), "its quanta are not staggered");
-        for queue in ["G-EDF/FE1", "G-EDF/HE1"] {
-            let unfit = is_alike(&queue.parse().expect("a scheduler"), &[vec![1, 2]], Some(0), &loaded);
-            let reason = unfit.expect_err("not in the kernel").reason().to_owned();
-            assert!(reason.contains("--policy G-EDF/CEm"), "{reason}");
+        for queue in ["G-EDF/FE1", "G-EDF/S-HQ1"] {
+            let asked = queue.parse().expect("a scheduler");
+            let alike = |status: &Status| is_alike(&asked, &[vec![1, 2]], Some(0), status);
+            let reason = alike(&loaded).expect_err("its queue is coarse").reason().to_owned();
+            assert!(reason.contains(&format!("sched start --policy {queue} --cpus 0,1,2")), "{reason}");
+            assert_eq!(alike(&Status { policy: queue.to_owned(), ..loaded.clone() }), Ok(()));
         }
     }
 

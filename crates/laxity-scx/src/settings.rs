@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use laxity_model::{Nanos, PriorityRule, ReadyQueueKind, ReleaseInterrupts, Scheduler, Scope};
+use laxity_model::{Nanos, PriorityRule, ReleaseInterrupts, Scheduler, Scope};
 use serde::{Deserialize, Serialize};
 
 /// CPUs that the kernel's side can number (`LAXITY_CPUS` of `bpf/state.h`).
@@ -125,8 +125,8 @@ impl fmt::Display for Given {
     }
 }
 
-/// The realizations of paper 002 that the kernel's side has.
-const REALIZATIONS: &str = "CEm, CE1, CQm, CQ1, S-CQm and S-CQ1";
+/// The realizations of paper 002, which the kernel's side has.
+const REALIZATIONS: &str = "of paper 002 (CEm, FE1, HQm, S-CQ1, ...)";
 
 /// What each CPU is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,17 +147,8 @@ impl Settings {
             .policy
             .parse()
             .map_err(|error: laxity_model::ParseSchedulerError| SettingsError::Policy(error.to_string()))?;
-        let lacks = match scheduler {
-            Scheduler { rule: PriorityRule::Fair, .. } => Some("Linux has its own fair class"),
-            Scheduler { ready_queue: ReadyQueueKind::Fine, .. } => Some(
-                "there one lock guards links and queue, which finer ones would not shorten; take a coarse queue, C for F",
-            ),
-            Scheduler { ready_queue: ReadyQueueKind::Hierarchical, .. } => Some(
-                "there one lock guards links and queue, and queues of CPUs would not shorten it; take a coarse queue, C for H",
-            ),
-            _ => None,
-        };
-        if let Some(lacks) = lacks {
+        if scheduler.rule == PriorityRule::Fair {
+            let lacks = "Linux has its own fair class";
             return Err(SettingsError::NotInKernel { policy: self.policy.clone(), lacks });
         }
         let mut cpus = self.cpus.clone();

@@ -32,22 +32,21 @@ fn what_is_not_in_the_kernel_is_refused_by_name() {
     for (policy, reason) in [
         ("G-CFS", "fair class"),
         ("SCHED_OTHER", "fair class"),
-        ("G-EDF/FEm", "C for F"),
-        ("FQ1", "C for F"),
-        ("C-RM/HEm", "C for H"),
         ("G-EDF/CQ2", "realization"),
         ("EDF-G", "G-, C- and P-"),
         ("", "G-, C- and P-"),
     ] {
         let error = clusters(policy, &[0, 1], Some(1)).expect_err(policy).to_string();
-        let has = "EDF, RM, DM and FP, and the realizations CEm, CE1, CQm, CQ1, S-CQm and S-CQ1";
+        let has = "EDF, RM, DM and FP, and the realizations of paper 002";
         assert!(error.contains(reason) && error.contains(has), "{policy}: {error}");
     }
 }
 
 #[test]
-fn realizations_with_a_coarse_queue_are_in_the_kernel() {
-    for realization in ["CEm", "CE1", "CQm", "CQ1", "S-CQm", "S-CQ1"] {
+fn all_realizations_are_in_the_kernel() {
+    let kinds =
+        ["Em", "E1", "Qm", "Q1"].map(|kind| ["C", "F", "H", "S-C", "S-F", "S-H"].map(|queue| format!("{queue}{kind}")));
+    for realization in kinds.concat() {
         for policy in [realization.to_owned(), format!("P-RM/{realization}")] {
             let (scheduler, _) = settings(&policy, &[4, 5], None).check().expect(&policy);
             assert_eq!(scheduler.realization(), realization);

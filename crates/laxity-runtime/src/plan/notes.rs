@@ -9,7 +9,7 @@ use crate::refusal;
 /// That the realization of `asked` is not what runs, which is `ran` upon `linux`: only the scheduler in the kernel has quanta,
 /// a CPU for interrupts and staggering.
 pub(super) fn other_realization(asked: &Scheduler, ran: &Scheduler, linux: LinuxScheduler) -> Option<String> {
-    // A queue with a lock of its own for each CPU links the same jobs.
+    // Another ready queue links the same jobs.
     let of = |scheduler: &Scheduler| (scheduler.invocation, scheduler.interrupts, scheduler.quanta);
     let is_other = linux != LinuxScheduler::Kernel && asked.to_string() != ran.to_string();
     is_other.then(|| {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 
-use laxity_model::{Invocation, PriorityRule, Quanta, Scheduler};
+use laxity_model::{Invocation, PriorityRule, Quanta, ReadyQueueKind, Scheduler};
 use libbpf_rs::libbpf_sys::{BPF_F_MMAPABLE, bpf_map_create_opts};
 use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, MapMut, MapType, Object, ObjectBuilder, PrintLevel, ProgramInput, RingBuffer,
@@ -186,6 +186,11 @@ impl Kernel {
                 let value = map.initial_value_mut().unwrap_or_default();
                 size("the setting", value.len(), setting.len())?;
                 value.copy_from_slice(&setting);
+            } else if name.ends_with("rodata.queue") {
+                let queue = words(&[queue(&plan.scheduler)]);
+                let value = map.initial_value_mut().unwrap_or_default();
+                size("the kind of ready queue", value.len(), queue.len())?;
+                value.copy_from_slice(&queue);
             } else if name == "jobs" {
                 size("a task", map.value_size() as usize, JobCounters::SIZE)?;
             } else if name == "notes" && (plan.is_traced || plan.is_measured) {
@@ -413,6 +418,15 @@ impl Kernel {
 
 fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+/// `enum laxity_queue_kind`.
+fn queue(scheduler: &Scheduler) -> u32 {
+    match scheduler.ready_queue {
+        ReadyQueueKind::Coarse => 0,
+        ReadyQueueKind::Fine => 1,
+        ReadyQueueKind::Hierarchical => 2,
+    }
 }
 
 /// `struct laxity_setting`.

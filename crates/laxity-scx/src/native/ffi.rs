@@ -36,7 +36,7 @@ macro_rules! functions {
 
 functions! {
     size: fn() -> u64;
-    init: fn(core: Memory, tasks: u32, cpus: u32, rule: u32, invocation: u32, mutant: u32) -> i32;
+    init: fn(core: Memory, tasks: u32, cpus: u32, rule: u32, invocation: u32, queue: u32, mutant: u32) -> i32;
     set_rank: fn(core: Memory, task: u32, level: u64, position: u32) -> i32;
     release: fn(core: Memory, task: u32, major: u64) -> i32;
     complete: fn(core: Memory, cpu: u32, task: u32) -> i32;
@@ -54,6 +54,15 @@ functions! {
     kicks: fn(core: Memory, changed: u64) -> u64;
     next: fn(core: Memory, cpu: u32) -> u32;
     linked: fn(core: Memory, cpu: u32) -> u32;
+    claim: fn(core: Memory, task: u32, from: u32) -> u64;
+    put_early: fn(core: Memory, task: u32, claimed: u64, cpu: u32, major: u64, tie: u32) -> u64;
+    arrive_early: fn(core: Memory, task: u32, from: u32, cpu: u32, major: u64, tie: u32) -> u64;
+    publish: fn(core: Memory, task: u32, claimed: u64, cpu: u32, major: u64, tie: u32) -> u64;
+    interfere: fn(core: Memory, matches: u32) -> ();
+    overtakes: fn(core: Memory, bracket: u32, at: u32) -> i32;
+    expect: fn(core: Memory, leaf: u64) -> ();
+    end_early: fn(core: Memory, task: u32) -> ();
+    first: fn(core: Memory) -> u32;
     times_size: fn() -> u64;
     times_set: fn(times: Memory, task: u32, time: u64, keeps: u32) -> ();
     times_first: fn(times: Memory) -> u64;

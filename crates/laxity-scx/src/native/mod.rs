@@ -6,6 +6,8 @@
 mod fair;
 mod ffi;
 mod server;
+#[doc(hidden)]
+pub mod shared;
 mod times;
 
 pub use fair::{CREDIT, Clock, LEAD, PACE, punishment, virtual_span, weight};
@@ -19,7 +21,7 @@ pub const TASKS_MAX: u32 = 256;
 pub const CPUS_MAX: u32 = 64;
 /// How many rules the build for tests can break, numbered from 1.
 #[doc(hidden)]
-pub const MUTANTS: u32 = 39;
+pub const MUTANTS: u32 = 50;
 
 /// In place of a task or a CPU.
 const NONE: u32 = 0xffff;
@@ -43,6 +45,30 @@ pub enum Invocation {
     /// Where a quantum begins, each CPU for itself.
     Staggered,
 }
+
+/// The ready queue (paper 002: R1 to R3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// A heap.
+    Coarse,
+    /// A tournament of all tasks.
+    Fine,
+    /// A tournament for each CPU, and one of these.
+    Hierarchical,
+}
+
+/// How a job arrives, where it is put into the queue before its arrival is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Its release, or work of an interrupt thread for no task.
+    Fresh,
+    /// After it suspended itself.
+    Back,
+}
+
+/// What C says of a job that is on its way into the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaf(u64);
 
 /// The core refused an event. Its state is as before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,7 +108,15 @@ impl Core {
     /// # Errors
     /// [`Refusal::NoSuch`] if there are none or too many of either.
     pub fn new(tasks: u32, cpus: u32, rule: Rule, invocation: Invocation) -> Result<Core, Refusal> {
-        Core::build(&ffi::whole::FUNCTIONS, tasks, cpus, rule, invocation, 0)
+        Core::queued(tasks, cpus, rule, invocation, Queue::Coarse)
+    }
+
+    /// The same, with that ready queue.
+    ///
+    /// # Errors
+    /// As of [`Core::new`].
+    pub fn queued(tasks: u32, cpus: u32, rule: Rule, invocation: Invocation, queue: Queue) -> Result<Core, Refusal> {
+        Core::build(&ffi::whole::FUNCTIONS, tasks, cpus, rule, invocation, queue, 0)
     }
 
     /// The build for tests, with rule `mutant` broken; 0: none.
@@ -90,8 +124,15 @@ impl Core {
     /// # Errors
     /// As of [`Core::new`].
     #[doc(hidden)]
-    pub fn broken(tasks: u32, cpus: u32, rule: Rule, invocation: Invocation, mutant: u32) -> Result<Core, Refusal> {
-        Core::build(&ffi::breakable::FUNCTIONS, tasks, cpus, rule, invocation, mutant)
+    pub fn broken(
+        tasks: u32,
+        cpus: u32,
+        rule: Rule,
+        invocation: Invocation,
+        queue: Queue,
+        mutant: u32,
+    ) -> Result<Core, Refusal> {
+        Core::build(&ffi::breakable::FUNCTIONS, tasks, cpus, rule, invocation, queue, mutant)
     }
 
     fn build(
@@ -100,6 +141,7 @@ impl Core {
         cpus: u32,
         rule: Rule,
         invocation: Invocation,
+        queue: Queue,
         mutant: u32,
     ) -> Result<Core, Refusal> {
         // SAFETY: it takes nothing and returns a constant.
@@ -107,7 +149,9 @@ impl Core {
         let mut core = Core { memory: vec![0; bytes.div_ceil(8) as usize].into(), functions, cpus };
         let memory = core.memory.as_mut_ptr();
         // SAFETY: the memory has the size that C asked for, is aligned for its largest member, and is ours alone.
-        checked(unsafe { (functions.init)(memory, tasks, cpus, rule as u32, invocation as u32, mutant) })?;
+        checked(unsafe {
+            (functions.init)(memory, tasks, cpus, rule as u32, invocation as u32, queue as u32, mutant)
+        })?;
         Ok(core)
     }
 
@@ -227,6 +271,39 @@ impl Core {
         checked(self.call(|c, core| unsafe { (c.exit)(core, task) })).map(|is_due| is_due == 1)
     }
 
+    /// The job of `task`, which is to arrive so, is claimed, if it can be: until [`Core::put_early`] no arrival of it is taken.
+    ///
+    /// The queue must not be coarse; so for the functions that follow.
+    pub fn claim(&mut self, task: u32, arrival: Arrival) -> Option<Leaf> {
+        // SAFETY: as of `set_rank`; C keeps eight bits of a task.
+        leaf(self.call(|c, core| unsafe { (c.claim)(core, task, arrival as u32) }))
+    }
+
+    /// The claimed job of `task`, which arrives on `cpu`, is put into the queue by that level. It is not there yet for decisions:
+    /// [`Core::expect`], the arrival itself and [`Core::end_early`] must follow.
+    pub fn put_early(&mut self, task: u32, claimed: Leaf, cpu: u32, (major, tie): (u64, u32)) -> Leaf {
+        // SAFETY: as of `claim`; it keeps six bits of a CPU.
+        Leaf(self.call(|c, core| unsafe { (c.put_early)(core, task, claimed.0, cpu, major, tie) }))
+    }
+
+    /// Both at once, unless an interrupt thread goes before the job.
+    pub fn arrive_early(&mut self, task: u32, arrival: Arrival, cpu: u32, (major, tie): (u64, u32)) -> Option<Leaf> {
+        // SAFETY: as of `put_early`.
+        leaf(self.call(|c, core| unsafe { (c.arrive_early)(core, task, arrival as u32, cpu, major, tie) }))
+    }
+
+    /// What was put in early is reported next.
+    pub fn expect(&mut self, leaf: Leaf) {
+        // SAFETY: as of `set_rank`.
+        self.call(|c, core| unsafe { (c.expect)(core, leaf.0) });
+    }
+
+    /// The arrival of the job of `task` was reported, or is not to be: if it was not taken, the job is in the queue no more.
+    pub fn end_early(&mut self, task: u32) {
+        // SAFETY: as of `claim`.
+        self.call(|c, core| unsafe { (c.end_early)(core, task) });
+    }
+
     /// Links jobs where that is due, and returns the CPUs, a bit each, whose links changed since the last decision. A job
     /// that completes or suspends loses its link without being told.
     pub fn decide(&mut self) -> u64 {
@@ -269,6 +346,10 @@ impl Core {
 
 fn some(task: u32) -> Option<u32> {
     (task != NONE).then_some(task)
+}
+
+fn leaf(leaf: u64) -> Option<Leaf> {
+    (leaf != 0).then_some(Leaf(leaf))
 }
 
 /// What `enum laxity_error` says.

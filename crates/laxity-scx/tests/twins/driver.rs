@@ -5,11 +5,12 @@ use laxity_policy::cpu::{Action, CpuPolicy, Event};
 use laxity_scx::native::{Core, Invocation, Refusal};
 use laxity_testing::Random;
 
+use crate::early::Early;
 use crate::setup::{Cluster, Ranked};
 
 /// A task's job, as a driver knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Job {
+pub enum Job {
     Inactive,
     Ready,
     Suspended,
@@ -22,16 +23,20 @@ const PROCESSES: u64 = 19;
 pub type Difference = String;
 
 pub struct Twins {
-    cluster: Cluster,
+    pub cluster: Cluster,
     rust: Box<dyn CpuPolicy>,
-    c: Core,
+    pub c: Core,
     now: u64,
     quantum: u64,
-    jobs: Vec<Job>,
+    pub jobs: Vec<Job>,
+    /// Their effective priorities.
+    pub levels: Vec<(u64, u32)>,
+    /// Arrivals that C knows of, in part, and Rust does not.
+    pub early: Vec<Early>,
     /// The task that each active interrupt thread works for, and the thread that goes before each task.
     owners: Vec<Option<usize>>,
-    first: Vec<Option<usize>>,
-    links: Vec<Option<usize>>,
+    pub first: Vec<Option<usize>>,
+    pub links: Vec<Option<usize>>,
     processes: Vec<Option<usize>>,
     is_non_preemptive: Vec<bool>,
     /// CPUs whose quantum began since the last decision.
@@ -40,11 +45,11 @@ pub struct Twins {
     is_as_in_kernel: bool,
 }
 
-fn id(task: usize) -> TaskId {
+pub fn id(task: usize) -> TaskId {
     TaskId(task as u32)
 }
 
-fn must(outcome: Result<(), Refusal>) -> Result<(), Difference> {
+pub fn must(outcome: Result<(), Refusal>) -> Result<(), Difference> {
     outcome.map_err(|refusal| format!("C refuses the event: {refusal}"))
 }
 
@@ -59,6 +64,8 @@ impl Twins {
             now: 1,
             quantum: 0,
             jobs: vec![Job::Inactive; all],
+            levels: vec![(0, 0); all],
+            early: Vec::new(),
             owners: vec![None; all],
             first: vec![None; all],
             links: vec![None; cpus],
@@ -71,6 +78,13 @@ impl Twins {
 
     /// One random event, if it makes sense now, and mostly a decision; whether there was an event.
     pub fn step(&mut self, random: &mut Random) -> Result<bool, Difference> {
+        if let Some(happened) = self.arrive_early(random)? {
+            if happened {
+                self.compare()?;
+                self.decide()?;
+            }
+            return Ok(happened);
+        }
         let (tasks, all) = (self.cluster.tasks, self.jobs.len());
         let cpu = random.below(self.links.len() as u64) as usize;
         let task = random.below(all as u64) as usize;
@@ -99,21 +113,27 @@ impl Twins {
         Ok(happened)
     }
 
-    fn tell(&mut self, event: Event) {
+    pub fn tell(&mut self, event: Event) {
         self.rust.handle(Instant(self.now), event);
     }
 
     fn release(&mut self, task: usize, cpu: usize, random: &mut Random) -> Result<bool, Difference> {
-        if self.jobs[task] != Job::Inactive {
+        if self.jobs[task] != Job::Inactive || self.is_early(task) {
             return Ok(false);
         }
-        let major = match self.cluster.policy.ranked {
-            Ranked::ByJob => random.below(20),
-            _ => self.now + 1 + random.below(40),
-        };
+        let major = self.drawn_major(random);
         self.jobs[task] = Job::Ready;
+        self.levels[task] = self.cluster.level(task, major);
         self.tell(Event::Released { cpu: CpuId(cpu as u16), task: id(task), deadline: Instant(major) });
         must(self.c.release(task as u32, major)).map(|()| true)
+    }
+
+    /// By which a job is released.
+    pub fn drawn_major(&self, random: &mut Random) -> u64 {
+        match self.cluster.policy.ranked {
+            Ranked::ByJob => random.below(20),
+            _ => self.now + 1 + random.below(40),
+        }
     }
 
     /// The job whose process is on `cpu` completes or suspends itself.
@@ -156,7 +176,7 @@ impl Twins {
     }
 
     fn resume(&mut self, task: usize, cpu: usize) -> Result<bool, Difference> {
-        if self.jobs[task] != Job::Suspended {
+        if self.jobs[task] != Job::Suspended || self.is_early(task) {
             return Ok(false);
         }
         self.jobs[task] = Job::Ready;
@@ -165,7 +185,7 @@ impl Twins {
     }
 
     /// As of jobs, boosted jobs and jobs below all; ties with tasks and among themselves.
-    fn level(&self, random: &mut Random) -> (u64, u32) {
+    pub fn level(&self, random: &mut Random) -> (u64, u32) {
         let base = if self.cluster.policy.ranked == Ranked::Edf { self.now } else { 0 };
         let major = match random.below(10) {
             0 => 0,
@@ -180,18 +200,22 @@ impl Twins {
             return Ok(false);
         }
         let level = self.level(random);
+        self.levels[task] = level;
         self.tell(Event::Prioritized { task: id(task), level });
         if self.first[task].is_none() || random.below(2) == 0 {
             return must(self.c.prioritize(task as u32, level)).map(|()| true);
         }
         // With all that work for it.
         let threads: Vec<usize> = (0..self.owners.len()).filter(|&it| self.owners[it] == Some(task)).collect();
-        threads.into_iter().for_each(|thread| self.tell(Event::Prioritized { task: id(thread), level }));
+        for thread in threads {
+            self.levels[thread] = level;
+            self.tell(Event::Prioritized { task: id(thread), level });
+        }
         must(self.c.lead(task as u32, level)).map(|()| true)
     }
 
     fn wake(&mut self, thread: usize, cpu: usize, random: &mut Random) -> Result<bool, Difference> {
-        if self.jobs[thread] != Job::Inactive {
+        if self.jobs[thread] != Job::Inactive || self.is_early(thread) {
             return Ok(false);
         }
         // Quantum-driven scheduling has threads without owners only. Few owners, so that threads wait for one another.
@@ -199,6 +223,7 @@ impl Twins {
         let owner = has_owner.then(|| random.below(3) as usize);
         let level = self.level(random);
         self.jobs[thread] = Job::Ready;
+        self.levels[thread] = level;
         self.owners[thread] = owner;
         if let Some(owner) = owner {
             self.first[owner].get_or_insert(thread);

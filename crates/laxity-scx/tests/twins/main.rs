@@ -2,12 +2,17 @@
 //! and each rule of the core, once broken, is noticed.
 
 mod driver;
+mod early;
+mod races;
 mod setup;
 
 use driver::Twins;
 use laxity_scx::native::{CPUS_MAX, Core, Invocation, MUTANTS, Refusal, Rule, TASKS_MAX};
 use laxity_testing::Random;
 use setup::{clusters, policies};
+
+/// Rules that only threads can show to be broken: see `races.rs`.
+const OF_RACES: [u32; 4] = [46, 47, 49, 50];
 
 /// Events until a system is replaced by another.
 const OF_A_SYSTEM: u64 = 400;
@@ -50,7 +55,7 @@ fn each_broken_rule_is_noticed() {
     let mut random = Random::new();
     run(20_000, Some(0), &mut random).expect("the build for tests has no rule broken of its own accord");
     let noticed = |&mutant: &u32| run(400_000, Some(mutant), &mut random).is_err();
-    let (_, missed): (Vec<u32>, Vec<u32>) = (1..=MUTANTS).partition(noticed);
+    let (_, missed): (Vec<u32>, Vec<u32>) = (1..=MUTANTS).filter(|it| !OF_RACES.contains(it)).partition(noticed);
     assert!(missed.is_empty(), "nothing noticed that these rules were broken: {missed:?}");
 }
 

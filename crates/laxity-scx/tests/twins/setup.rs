@@ -2,7 +2,7 @@
 
 use laxity_model::{Invocation, Nanos, PriorityRule, Quanta, ReadyQueueKind, Scheduler, Task, TaskId};
 use laxity_policy::cpu::{CpuPolicy, Ranking, build, fair};
-use laxity_scx::native::{Core, Refusal, Rule};
+use laxity_scx::native::{Core, Queue, Refusal, Rule};
 use laxity_testing::Random;
 
 /// How jobs rank.
@@ -53,6 +53,8 @@ pub struct Cluster {
     /// Tasks that have jobs; interrupt threads are numbered after them.
     pub tasks: usize,
     pub threads: usize,
+    /// In C; in Rust any.
+    pub queue: Queue,
     rust: Ranking,
     scheduler: Scheduler,
 }
@@ -89,6 +91,7 @@ pub fn clusters(policy: Policy, random: &mut Random) -> Vec<Cluster> {
         laxity_scx::native::Invocation::Staggered => (Invocation::QuantumDriven, Quanta::Staggered),
     };
     let ready_queue = queues[random.below(3) as usize];
+    let queue = [Queue::Coarse, Queue::Fine, Queue::Hierarchical][random.below(3) as usize];
     let scheduler = Scheduler { rule, invocation, quanta, ready_queue, ..Scheduler::GLOBAL_EDF };
     (0..count)
         .map(|cluster| {
@@ -97,7 +100,7 @@ pub fn clusters(policy: Policy, random: &mut Random) -> Vec<Cluster> {
             if random.below(2) == 0 {
                 members.reverse();
             }
-            Cluster { policy, cpus, tasks, threads, rust: of_all.among(&members), scheduler }
+            Cluster { policy, cpus, tasks, threads, queue, rust: of_all.among(&members), scheduler }
         })
         .collect()
 }
@@ -109,6 +112,13 @@ impl Cluster {
         build(&self.scheduler, tunables, self.rust.clone(), self.tasks + self.threads, self.cpus)
     }
 
+    /// The effective priority with which a job of `task` is released by `major`.
+    pub fn level(&self, task: usize, major: u64) -> (u64, u32) {
+        let task = TaskId(task as u32);
+        let tie = self.rust.priority(task, laxity_model::Instant(1)).tie;
+        (self.rust.fixed_level(task).unwrap_or(major), tie)
+    }
+
     /// The policy in C, with a rule broken if `mutant` has its number; `None`: the build without that choice.
     pub fn c(&self, mutant: Option<u32>) -> Result<Core, Refusal> {
         let (tasks, cpus) = ((self.tasks + self.threads) as u32, self.cpus as u32);
@@ -116,8 +126,8 @@ impl Cluster {
         let rule = if levels.is_some() { Rule::ByTask } else { Rule::ByJob };
         let invocation = self.policy.invocation;
         let mut core = match mutant {
-            Some(mutant) => Core::broken(tasks, cpus, rule, invocation, mutant)?,
-            None => Core::new(tasks, cpus, rule, invocation)?,
+            Some(mutant) => Core::broken(tasks, cpus, rule, invocation, self.queue, mutant)?,
+            None => Core::queued(tasks, cpus, rule, invocation, self.queue)?,
         };
         for task in 0..tasks {
             let level = levels.as_ref().map_or(1, |levels| levels[task as usize]);

@@ -8,7 +8,7 @@ macro_rules! measured {
     };
 }
 
-/// The realizations that the scheduler in the kernel has: those with a coarse queue.
+/// The realizations that were measured: those with a coarse queue.
 const FILES: [(&str, &str); 6] =
     [measured!("CEm"), measured!("CE1"), measured!("CQm"), measured!("CQ1"), measured!("S-CQm"), measured!("S-CQ1")];
 

@@ -30,7 +30,7 @@ pub struct Arguments {
     /// G-, C- or P- with EDF, RM, DM or FP, also with a realization, as in G-EDF/CQm
     #[arg(long, value_name = "POLICY", default_value = "G-EDF")]
     policy: String,
-    /// When it decides and which CPUs release jobs: CEm, CE1, CQm, CQ1, S-CQm or S-CQ1 [default: that of the policy, or CEm]
+    /// Its ready queue, when it decides, and which CPUs release jobs: CEm, FE1, HQm, S-CQ1, ... [default: that of the policy, or CEm]
     #[arg(long, value_name = "REALIZATION")]
     realization: Option<String>,
     /// The CPUs of jobs, as in 0-3,8; where one is dedicated to releases, the first [default: those that this process may use]

@@ -40,7 +40,7 @@ use session::Session;
 
 Exit codes: 0 measured; 1 it cannot be; 2 bad usage; 130 interrupted.")]
 pub struct Arguments {
-    /// CEm, CE1, CQm, CQ1, S-CQm, S-CQ1, several with commas between, or all [default: all that the CPUs suffice for]
+    /// CEm, CE1, CQm, CQ1, S-CQm, S-CQ1, or with F or H in place of C; several with commas between, or all [default: those with C that the CPUs suffice for]
     #[arg(long, value_name = "LIST")]
     realization: Option<String>,
     /// Numbers of tasks, each larger than the one before
@@ -92,8 +92,13 @@ fn parse_thousandths(text: &str) -> Result<Thousandths, String> {
     if found < 500 { Ok(Thousandths(found)) } else { Err(error()) }
 }
 
-/// The realizations of paper 002 that the kernel's side has, with the letter 1 for those that need a CPU for interrupts alone.
-const REALIZATIONS: [&str; 6] = ["CEm", "CQm", "S-CQm", "CE1", "CQ1", "S-CQ1"];
+/// The realizations of paper 002, with the letter 1 for those that need a CPU for interrupts alone; those with a coarse queue first.
+const REALIZATIONS: [&str; 18] = [
+    "CEm", "CQm", "S-CQm", "CE1", "CQ1", "S-CQ1", "FEm", "FQm", "S-FQm", "FE1", "FQ1", "S-FQ1", "HEm", "HQm", "S-HQm",
+    "HE1", "HQ1", "S-HQ1",
+];
+/// Of these, those that are measured where none is named.
+const COARSE: usize = 6;
 /// Tasks that the kernel's side can number (`LAXITY_TASKS`), without the one that looks for interruptions.
 const TASKS_MAX: u32 = 255;
 
@@ -153,7 +158,7 @@ fn cpus(arguments: &Arguments) -> Result<Vec<usize>, CliError> {
 fn realizations(arguments: &Arguments, cpus: &[usize]) -> Result<Vec<&'static str>, CliError> {
     let suffice = |name: &&str| cpus.len() > 1 || !name.ends_with('1');
     let Some(asked) = &arguments.realization else {
-        let (measured, left): (Vec<_>, Vec<_>) = REALIZATIONS.into_iter().partition(suffice);
+        let (measured, left): (Vec<_>, Vec<_>) = REALIZATIONS.into_iter().take(COARSE).partition(suffice);
         if !left.is_empty() && !arguments.quiet {
             output::note(format_args!("not measured, as they take a CPU for interrupts alone: {}", left.join(", ")));
         }
