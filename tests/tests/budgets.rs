@@ -119,7 +119,8 @@ fn a_budget_that_suffices_exactly_and_a_wait_after_it_prove_nothing() {
                     "{scheduler}, {server}, {body}: {:?}",
                     report.hard
                 );
-                assert_eq!(simulated(&less, 0, 1).1, 0, "{scheduler}, {server}, {body}");
+                // That one is waited for at the end, without budget.
+                assert_eq!(simulated(&less, 0, 1).1 > 0, is_asynchronous, "{scheduler}, {server}, {body}");
             }
         }
     }
