@@ -119,7 +119,8 @@ fn a_budget_that_suffices_exactly_and_a_wait_after_it_prove_nothing() {
                     "{scheduler}, {server}, {body}: {:?}",
                     report.hard
                 );
-                assert_eq!(simulated(&less, 0, 1).1, 0, "{scheduler}, {server}, {body}");
+                // That one is waited for at the end, without budget.
+                assert_eq!(simulated(&less, 0, 1).1 > 0, is_asynchronous, "{scheduler}, {server}, {body}");
             }
         }
     }
@@ -172,7 +173,7 @@ budget = "10.5 ms"
     let workload = workload(text);
     let report = checked(&workload, &workload.scheduler);
     assert!(report.hard.is_schedulable());
-    for pattern in 0..300 {
+    for pattern in 0..40 {
         for arrivals in patterns(&workload, pattern) {
             let end = Instant(2_000_000_000);
             let (header, records) = simulate(&arrivals, &workload.scheduler, end, pattern);
