@@ -23,6 +23,7 @@ mod operation;
 mod process;
 pub mod settings;
 mod state;
+mod stopped;
 mod stream;
 pub mod trace;
 mod waits;

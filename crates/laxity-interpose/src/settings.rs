@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use laxity_gpu::Base;
 use laxity_model::{Instant, Nanos, parse_rate, parse_size};
 use laxity_policy::program::{EngineUse, JobRule, Policy, TokenRule};
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// The prefix of environment variables: `LAXITY_GPU_PRIORITY` sets `priority`.
@@ -25,7 +26,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("chunk", "copies are broken into chunks of this size; none: they are not"),
     ("batch", "the most operations of one hold of an engine"),
     ("batch_length", "how long operations of one hold may take together"),
-    ("hold_limit", "an engine is unlocked after this time in any case"),
+    ("hold_limit", "an engine is unlocked after this time, complete or not; not while the program is stopped"),
     ("wait", "driver, or suspend: how threads wait for their own operations"),
     ("bandwidth", "a rate such as 64 MB/s: what best-effort CPUs may have while the program uses an engine; none"),
     ("calls", "return, or block: whether a call waits until its operation is granted"),
@@ -128,6 +129,16 @@ fn keys() -> String {
     KEYS.iter().map(|(key, _)| *key).collect::<Vec<_>>().join(", ")
 }
 
+fn text_of(path: &Path) -> Result<String, SettingsError> {
+    std::fs::read_to_string(path)
+        .map_err(|error| SettingsError::File { path: path.to_owned(), reason: error.to_string() })
+}
+
+fn parse<'a>(text: &'a str, path: &Path) -> Result<Spanned<DeTable<'a>>, SettingsError> {
+    DeTable::parse(text)
+        .map_err(|error| SettingsError::File { path: path.to_owned(), reason: error.message().to_owned() })
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {
@@ -170,16 +181,47 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Those that a file of policies has for each program that it names, with its name, and last for all others, with none:
+    /// a mistake for one of them is found before any starts.
+    ///
+    /// # Errors
+    /// [`SettingsError`].
+    pub fn of_file(path: &Path) -> Result<Vec<(Option<String>, Settings)>, SettingsError> {
+        let text = text_of(path)?;
+        let parsed = parse(&text, path)?;
+        let programs = parsed.get_ref().get("program").and_then(|programs| programs.get_ref().as_table());
+        let names = programs.into_iter().flatten().map(|(name, _)| Some(name.get_ref().to_string()));
+        names
+            .chain([None])
+            .map(|name| {
+                let mut settings = Settings::default();
+                settings.apply(&parsed, path, name.as_deref())?;
+                Ok((name, settings))
+            })
+            .collect()
+    }
+
     fn apply_file(&mut self, path: &Path, program: &str) -> Result<(), SettingsError> {
+        let text = text_of(path)?;
+        self.apply(&parse(&text, path)?, path, Some(program))
+    }
+
+    fn apply(
+        &mut self,
+        parsed: &Spanned<DeTable<'_>>,
+        path: &Path,
+        program: Option<&str>,
+    ) -> Result<(), SettingsError> {
         let wrong = |reason: String| SettingsError::File { path: path.to_owned(), reason };
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-        let parsed = DeTable::parse(&text).map_err(|error| wrong(error.message().to_owned()))?;
         let file = parsed.get_ref();
         if let Some((key, _)) = file.iter().find(|(key, _)| !["default", "program"].contains(&key.get_ref().as_ref())) {
             return Err(wrong(format!("there is no [{}]", key.get_ref())));
         }
+        if file.get("program").is_some_and(|programs| programs.get_ref().as_table().is_none()) {
+            return Err(wrong("program is no table".to_owned()));
+        }
         let programs = file.get("program").and_then(|programs| programs.get_ref().as_table());
-        let tables = [file.get("default"), programs.and_then(|programs| programs.get(program))];
+        let tables = [file.get("default"), programs.zip(program).and_then(|(programs, name)| programs.get(name))];
         for table in tables.into_iter().flatten() {
             let table = table.get_ref().as_table().ok_or_else(|| wrong("a program has a table".to_owned()))?;
             for (key, value) in table {
@@ -334,6 +376,21 @@ mod tests {
         assert_eq!((settings.priority, settings.policy.batch), (Priority::Fixed(20), 5));
         assert_eq!(settings.policy.jobs, JobRule::Period(Nanos::from_millis(33)));
         assert_eq!(read("other", &pairs[..1]).expect("right").priority, Priority::Fixed(10));
+    }
+
+    #[test]
+    fn a_file_is_checked_for_all_of_its_programs() {
+        let place = Directory::new("policies-all");
+        let path = place.path().join("policies.toml");
+        std::fs::write(&path, "[default]\npriority = 10\n[program.a]\ngpu = 5\n").expect("written");
+        let all = Settings::of_file(&path).expect("right");
+        assert_eq!(all.iter().map(|(name, _)| name.as_deref()).collect::<Vec<_>>(), [Some("a"), None]);
+        assert_eq!(all.iter().map(|(_, settings)| settings.gpu).collect::<Vec<_>>(), [5, 0]);
+        assert!(all.iter().all(|(_, settings)| settings.priority == Priority::Fixed(10)));
+        for wrong in ["[program.\"cl.py\"]\nprioritty = 3\n", "program = 3\n", "[program]\na = 3\n", "[programs.a]\n"] {
+            std::fs::write(&path, wrong).expect("written");
+            Settings::of_file(&path).expect_err(wrong);
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::operation::{Label, Operation};
 use crate::process::{Announced, Leave, Process};
 use crate::settings::Calls;
 use crate::state::{Acquire, Home, State, Wakes};
+use crate::stopped::{self, Stopped};
 
 /// A stream. Copies are the same stream.
 pub struct LiveStream<O> {
@@ -293,7 +294,18 @@ impl<O: Operation> Inner<O> {
 
     /// Waits for `engine` with the client, for as long as the program does not exit.
     pub fn wait_for(&self, mut client: MobileClient, engine: laxity_model::Engine) -> (MobileClient, bool) {
-        let is_granted = match client.acquire(self.gpu, engine, &|| !self.process.is_exiting()) {
+        let watch = stopped::Watch::begin(self.process.settings.policy.hold_limit);
+        let keep_waiting = || {
+            if let Some(Stopped { name, pid, waited }) = watch.look(self.process.arbitration(), self.gpu) {
+                let way_out = format!("let it go on (kill -CONT {pid}) or end it");
+                self.process.notice(format_args!(
+                    "{}: has waited {waited} for {name}: process {pid} is stopped, and unlocks nothing meanwhile; {way_out}",
+                    self.name
+                ));
+            }
+            !self.process.is_exiting()
+        };
+        let is_granted = match client.acquire(self.gpu, engine, &keep_waiting) {
             Ok(()) => true,
             Err(laxity_gpu::LockError::TimedOut { .. }) => false,
             Err(error) => {

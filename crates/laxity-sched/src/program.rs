@@ -8,11 +8,14 @@
 //!     '------- budget used up: SIGSTOP ------'-----------------------------------------'
 //! ```
 //!
-//! The budget is CPU time of the whole process. Decision 88 has the reasons.
+//! The budget is CPU time of the whole process. Linux counts that of a running thread only when its CPU is taken from it, so the
+//! keeper looks from there: it sleeps on the CPU of the program's first thread, and takes it when it wakes up. Decision 88 has
+//! the reasons.
 
 use std::io;
 
 use laxity_model::{Instant, Nanos};
+use laxity_sys::cpu_mask::CpuMask;
 use laxity_sys::scheduling::{self, Attributes};
 use laxity_sys::{clock, process};
 
@@ -35,7 +38,7 @@ pub struct Program {
     /// Its CPU time when it became a task, and when it was last looked at.
     used: [Nanos; 2],
     /// After the task: the keeper is urgent while it ends that.
-    _keeper: Keeper,
+    keeper: Keeper,
 }
 
 /// What a program did as a task.
@@ -55,11 +58,24 @@ pub struct ProgramReport {
     pub cpu_time: Nanos,
 }
 
-/// The calling thread is urgent while this lives.
+/// The calling thread is urgent while this lives, and where the program is.
 #[derive(Debug)]
 struct Keeper {
     /// How it was scheduled.
     own: Attributes,
+    /// Where it could run.
+    cpus: Option<CpuMask>,
+    /// The CPU that it keeps itself on, if any.
+    on: Option<usize>,
+}
+
+/// The state of a program at a look.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    /// The CPU time of all its threads.
+    used: Nanos,
+    /// How many CPUs they had.
+    cpus: u64,
 }
 
 /// What the program may use, in CPU time that it used since it was started.
@@ -142,11 +158,11 @@ impl Program {
         let own = Attributes::of(scheduling::current_thread()).map_err(refused("read its scheduling class"))?;
         let urgent = system.shared().attributes(Class::Urgent);
         urgent.give_to(0).map_err(refused("have its priority"))?;
-        let keeper = Keeper { own };
+        let keeper = Keeper { own, cpus: CpuMask::of_thread(scheduling::current_thread()).ok(), on: None };
         let task = system.begin_for(parameters, pid)?;
         let budget = Budget { length: wcet, end: sum(used, wcet), is_used_up: false };
         let (has_job, next, index, stops) = (false, clock::now(), 0, 0);
-        Ok(Program { task, pid, budget, has_job, next, index, stops, used: [used; 2], _keeper: keeper })
+        Ok(Program { task, pid, budget, has_job, next, index, stops, used: [used; 2], keeper })
     }
 
     /// Does what is due now: has a job released, or stops the program because its budget is used up. Answers when to look
@@ -156,8 +172,8 @@ impl Program {
     /// [`ProgramError`].
     pub fn look(&mut self) -> Result<Instant, ProgramError> {
         loop {
+            let Ok(Found { used, cpus }) = self.keeper.look(self.pid) else { return Ok(Instant::NEVER) };
             let now = clock::now();
-            let Ok(used) = process::cpu_time(self.pid) else { return Ok(Instant::NEVER) };
             self.used[1] = used;
             if now < self.next {
                 if self.has_job && self.budget.look(used) {
@@ -165,7 +181,10 @@ impl Program {
                     self.stops += 1;
                     self.end_job(true)?;
                 }
-                let left = if self.has_job { self.budget.left(used) } else { Nanos(u64::MAX) };
+                // Threads on several CPUs use it up together. One more that wakes up meanwhile uses too much, which the
+                // next budgets pay back.
+                let left =
+                    if self.has_job { Nanos(self.budget.left(used).0 / cpus).max(CRUMB) } else { Nanos(u64::MAX) };
                 return Ok(self.next.min(now.saturating_add(left)));
             }
             self.begin_job(now, used)?;
@@ -228,8 +247,27 @@ impl Program {
     }
 }
 
+impl Keeper {
+    /// Looks at the process `pid` from each CPU on which it has a thread, so that the time they used there is counted, and
+    /// stays on that of its first one. Where this thread may not go to, the time is short by up to a tick: the budget after
+    /// pays that back.
+    fn look(&mut self, pid: u32) -> io::Result<Found> {
+        let cpus = process::cpus_of_ready(pid);
+        for &cpu in &cpus {
+            if self.on != Some(cpu) && scheduling::pin(cpu).is_ok() {
+                self.on = Some(cpu);
+            }
+        }
+        Ok(Found { used: process::cpu_time(pid)?, cpus: cpus.len().max(1) as u64 })
+    }
+}
+
 impl Drop for Keeper {
     fn drop(&mut self) {
+        if let (Some(cpus), Some(_)) = (self.cpus, self.on) {
+            // They may be gone: then Linux gives it others.
+            let _ = cpus.give_to(scheduling::current_thread());
+        }
         // An ordinary user cannot take back that what the thread starts is scheduled as usual.
         let _ = self.own.give_to(0).or_else(|_| self.own.not_inherited().give_to(0));
     }

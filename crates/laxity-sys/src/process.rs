@@ -139,7 +139,9 @@ pub fn has_ended_by(pid: u32, until: Instant) -> io::Result<bool> {
     }
 }
 
-/// The CPU time that all threads of the process `pid` have used, to the nanosecond.
+/// The CPU time that all threads of the process `pid` have used, in ns. Exact for threads that have no CPU, and for the
+/// calling process. Of a thread that another process has on a CPU, Linux counts it at ticks and context switches only, so
+/// that it is short by up to a tick (4 ms at 250 Hz): see [`cpus_of_ready`].
 ///
 /// # Errors
 /// If there is no such process.
@@ -167,12 +169,56 @@ pub fn parent_of(pid: u32) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// The CPUs that threads of the process `pid` run on, or wait for, each once, and that of its first thread last; also those of
+/// threads that were about to leave theirs. None without a `/proc`.
+///
+/// A thread that is more urgent than these and goes to one of these CPUs takes it from them, and so has Linux count what they
+/// used there, for [`cpu_time`].
+pub fn cpus_of_ready(pid: u32) -> Vec<usize> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let mut found: Vec<(bool, usize)> = tasks
+        .flatten()
+        .filter_map(|task| {
+            let stat = fs::read_to_string(task.path().join("stat")).ok()?;
+            let is_first = task.file_name().to_str() == Some(pid.to_string().as_str());
+            Some((is_first, ready_on(&stat)?))
+        })
+        .collect();
+    // In this order a CPU is that of the first thread if one of its entries is.
+    found.sort_unstable();
+    let last = found.last().copied();
+    let mut cpus: Vec<usize> =
+        found.into_iter().map(|(_, cpu)| cpu).filter(|&cpu| last.is_some_and(|(_, last)| cpu != last)).collect();
+    cpus.dedup();
+    cpus.extend(last.map(|(_, cpu)| cpu));
+    cpus
+}
+
+/// The CPU of a thread that is running or ready, by its line in `/proc`.
+fn ready_on(stat: &str) -> Option<usize> {
+    // Fields 3 and 39, after the name in parentheses, which may have any characters.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    (fields.next()? == "R").then_some(())?;
+    fields.nth(35)?.parse().ok()
+}
+
+/// Whether the process `pid` is stopped, by a signal or by a debugger: none of its threads goes on by itself. Not if there
+/// is none, or no `/proc`.
+pub fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| matches!(state(&stat), Some('T' | 't')))
+}
+
 /// Whether the first thread of the process `pid` runs or is ready to, rather than waiting for something; not if there is
 /// none.
 pub fn is_ready(pid: u32) -> bool {
-    // Field 3, after the name in parentheses, which may have any characters.
-    let state = |stat: &str| stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
     fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).is_ok_and(|stat| state(&stat) == Some('R'))
+}
+
+/// The state of a process or thread, by its line in `/proc`.
+fn state(stat: &str) -> Option<char> {
+    // Field 3, after the name in parentheses, which may have any characters.
+    stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next())
 }
 
 #[cfg(test)]
@@ -186,6 +232,36 @@ mod tests {
         child.kill().and_then(|()| child.wait()).expect("it ends");
         assert_eq!(parent_of(child.id()), None);
         assert_eq!(parent_of(std::process::id()), Some(std::os::unix::process::parent_id()));
+    }
+
+    #[test]
+    fn a_line_of_proc_names_the_cpu_of_a_ready_thread_whatever_the_thread_is_called() {
+        let line = |state: &str| {
+            let rest: Vec<String> = (4..=52).map(|field| field.to_string()).collect();
+            format!("7 (a) R 1 2) {state} {}", rest.join(" "))
+        };
+        assert_eq!(ready_on(&line("R")), Some(39));
+        assert_eq!(ready_on(&line("S")), None);
+        assert_eq!(ready_on("7 (short) R 1"), None);
+    }
+
+    #[test]
+    fn a_process_that_runs_is_not_stopped_and_has_a_cpu() {
+        let own = std::process::id();
+        assert!(!is_stopped(own));
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep is there");
+        stop(child.id()).expect("it is ours");
+        while !is_stopped(child.id()) {
+            std::thread::yield_now();
+        }
+        assert_eq!(cpus_of_ready(child.id()), [0; 0], "a stopped one needs none");
+        go_on(child.id()).expect("it is ours");
+        while is_stopped(child.id()) {
+            std::thread::yield_now();
+        }
+        child.kill().and_then(|()| child.wait()).expect("it ends");
+        assert!(!is_stopped(child.id()));
+        assert!(!cpus_of_ready(own).is_empty(), "the thread that asks runs");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 mod written;
 
 use laxity_model::{
-    CpuId, EdgeId, EdgeKind, Engine, EngineOrder, GpuId, GpuManagement, InterruptHandling, Nanos, OverheadCosts,
-    Scheduler, Task, TaskId,
+    CpuId, EdgeId, EdgeKind, Engine, EngineOrder, GpuId, GpuManagement, Instant, InterruptHandling, Nanos,
+    OverheadCosts, Scheduler, Task, TaskId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -237,6 +237,13 @@ pub enum TaskKind {
     Event,
     /// A best-effort task: one job, which no deadline ends, where no other wants a CPU.
     BestEffort,
+}
+
+/// Whether a job that arrived then and is due then has no deadline in truth: every job of a trace has one, and a log of a
+/// program whose jobs have none says ten years. No task has one so long that it is of any use.
+#[inline]
+pub fn is_no_deadline(arrival: Instant, deadline: Instant) -> bool {
+    deadline.saturating_since(arrival) >= Nanos(Nanos::LONGEST.0 / 2)
 }
 
 impl TaskKind {

@@ -24,7 +24,7 @@ pub mod why;
 pub use event::{Event, Record};
 pub use header::{
     ChainInfo, DeviceId, DeviceInfo, EdgeInfo, GpuInfo, GraphInfo, LatestInfo, LockInfo, LockKind, Origin, TaskInfo,
-    TaskKind, TraceHeader,
+    TaskKind, TraceHeader, is_no_deadline,
 };
 pub use laxity_model::EdgeKind;
 pub use linux_class::LinuxClass;

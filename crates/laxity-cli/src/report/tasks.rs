@@ -1,8 +1,8 @@
 //! The table of tasks.
 
-use laxity_model::Nanos;
+use laxity_model::{Instant, Nanos};
 use laxity_trace::metrics::JobSummary;
-use laxity_trace::{Origin, TaskInfo};
+use laxity_trace::{Origin, TaskInfo, is_no_deadline};
 
 use super::Report;
 use crate::quantity::{TimeUnit, percent};
@@ -50,8 +50,11 @@ fn unit(report: &Report) -> TimeUnit {
 
 fn parameters(task: &TaskInfo, unit: TimeUnit) -> [Cell; 3] {
     if task.wcet.is_zero() {
-        // A live task need not declare it.
-        return [unit.show(task.period).into(), Cell::faint("-"), Cell::faint("-")];
+        // A live task need not declare it, and a program's stream has no period unless its jobs are said to.
+        let is_sporadic =
+            task.period == Nanos(1) && is_no_deadline(Instant::ZERO, Instant::ZERO.saturating_add(task.deadline));
+        let period = if is_sporadic { Cell::faint("-") } else { unit.show(task.period).into() };
+        return [period, Cell::faint("-"), Cell::faint("-")];
     }
     let utilization = percent(u128::from(task.wcet.0), u128::from(task.period.0));
     [unit.show(task.period).into(), unit.show(task.wcet).into(), utilization.into()]

@@ -145,6 +145,9 @@ fn verdict(report: &Report) -> String {
         let (bad, reset) = (style::BAD, style::RESET);
         return format!("{bad}no job of {released} missed its deadline{reset}{late_chains}\n");
     }
+    if total.missed == 0 && total.laxity_min.is_none() && total.completed > 0 {
+        return format!("no deadline in {released}\n");
+    }
     if total.missed == 0 {
         let least = total.laxity_min.filter(|laxity| laxity.0 >= 0).map_or(String::new(), |laxity| {
             let task = tightest(report).map_or(String::new(), |name| format!(" ({name})"));

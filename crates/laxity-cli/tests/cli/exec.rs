@@ -147,6 +147,11 @@ fn what_cannot_be_is_bad_usage_and_says_the_way_out() {
         (["5ms", "1ms", "--cluster=3"], "cluster 3 is not one of the system's 1"),
         (["5ms", "1ms", "--cpus=0;1"], "use --clusters for several"),
         (["5ms", "1ms", "--cpus=1023"], "--cpus: CPU 1023 cannot be used; those that can are "),
+        (["5ms", "1ms", "--priority=3"], "--priority 3 has no effect: system s does not rank jobs by given priorities"),
+        (["5ms", "1ms", "--policy=fp"], "system s ranks jobs by given priorities (fp); say --priority"),
+        (["5ms", "1ms", "--cpus="], "--cpus \"\": "),
+        (["5ms", "1ms", "--cpus=1-0"], "--cpus \"1-0\": the cluster \"1-0\" is no list of CPUs"),
+        (["5ms", "1ms", "--clusters=1-0"], "--clusters \"1-0\": "),
         (["5ms", "1ms", "--cpus=0-99999999"], "names CPU 99999999, and the last that there can be is 1023"),
     ] {
         let (code, _, err) = exec(folder.path(), words[0], words[1], &[words[2], "true"]);
@@ -188,6 +193,36 @@ fn two_busy_programs_on_one_cpu_get_their_budgets_in_each_period_and_pay_back_wh
             }
         }
         assert!(excess.len() < 5, "{name} used more than its budgets at each reading, by {excess:?}");
+    }
+}
+
+/// A program that never waits, and says after a second of wall time how much CPU time, in ns, each of its bursts had: a burst
+/// ends where the clock jumps. Its own thread's time is exact, whatever other processes see of it.
+const BURSTS: &str = "
+import time
+wall, cpu = time.monotonic_ns, time.thread_time_ns
+end, last, begin = wall() + 1_000_000_000, wall(), cpu()
+while last < end:
+    now = wall()
+    if now - last > 1_000_000:
+        at = cpu()
+        print(at - begin)
+        begin = at
+    last = now
+";
+
+#[test]
+fn a_busy_program_has_its_budget_in_each_period_though_linux_counts_its_time_at_ticks() {
+    let Some((_alone, folder)) = place("exec-bursts") else { return };
+    for (period, wcet) in [("10ms", 2_000_000), ("5ms", 1_000_000)] {
+        let budget = format!("{wcet}ns");
+        let (code, out, err) = exec(folder.path(), period, &budget, &["--", "python3", "-c", BURSTS]);
+        assert_eq!(code, 0, "{err}");
+        let mut bursts: Vec<u64> = out.lines().map(|line| line.parse().expect("a number")).collect();
+        bursts.sort_unstable();
+        // One burst may be two that nothing came between, or a part of one; most are neither.
+        let median = bursts[bursts.len() / 2];
+        assert!(median < wcet * 5 / 4, "half of the bursts had more than {median} ns of {wcet}: {bursts:?}");
     }
 }
 

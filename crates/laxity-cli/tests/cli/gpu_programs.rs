@@ -12,8 +12,8 @@ fn exec(place: &Directory, words: &[&str]) -> (i32, String, String) {
     run(["gpu", "--folder", path, "exec"].iter().chain(words))
 }
 
-/// A file that can stand for a layer where no loader loads it.
-const NO_LAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+/// A file that can stand for a layer where no loader loads it: the command itself, which is a shared object by its header.
+const NO_LAYER: &str = "/proc/self/exe";
 
 #[test]
 fn a_program_that_uses_no_gpu_is_not_taken_for_an_arbitrated_one() {
@@ -44,6 +44,8 @@ fn wrong_settings_and_missing_things_are_bad_usage() {
     let cases: &[(&[&str], &str)] = &[
         (&["--layer", NO_LAYER, "--priority", "100", "--", "true"], "--priority: priority = \"100\" is not 1 to 99"),
         (&["--layer", NO_LAYER, "--job-period", "often", "--", "true"], "a period such as 33 ms"),
+        (&["--layer", NO_LAYER, "--gpu", "5", "--", "true"], "--gpu: there is no GPU 5: arbitration programs has 1"),
+        (&["--layer", "/etc/passwd", "--", "true"], "no OpenCL layer: /etc/passwd is no shared library"),
         (&["--layer", "/none.so", "--", "true"], "no OpenCL layer: /none.so is no file"),
         (&["--cuda-layer", "/none.so", "--only", "cuda", "--", "true"], "no CUDA layer: /none.so is no file"),
         (&["--layer", NO_LAYER, "--name", "car", "--", "true"], "arbitration car: does not exist"),
@@ -53,6 +55,18 @@ fn wrong_settings_and_missing_things_are_bad_usage() {
         let (code, _, err) = exec(&place, words);
         assert_eq!(code, 2, "{words:?}: {err}");
         assert!(err.contains(expected), "{words:?}: {err}");
+    }
+    for (text, expected) in [
+        ("[program.\"cl.py\"]\nprioritty = 3\n", "there is no setting prioritty"),
+        ("[program.\"cl.py\"]\ngpu = 5\n", "program \"cl.py\": there is no GPU 5: arbitration programs has 1"),
+    ] {
+        let files = Directory::new("exec-policies");
+        let policies = files.path().join("p.toml");
+        std::fs::write(&policies, text).expect("written");
+        let words = ["--layer", NO_LAYER, "--policies", policies.to_str().expect("UTF-8"), "--", "echo", "hello"];
+        let (code, out, err) = exec(&place, &words);
+        assert_eq!((code, out.as_str()), (2, ""), "it starts nothing: {err}");
+        assert!(err.contains(expected), "{err}");
     }
     let empty = folder();
     let path = empty.path().to_str().expect("UTF-8");

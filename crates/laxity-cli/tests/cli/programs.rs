@@ -14,8 +14,8 @@ use crate::terminal::Terminal;
 const SAVING: &str = "trap 'sleep 0.3; echo saved; exit 7' INT; trap 'echo told to end; exit 8' TERM; trap 'exit 5' HUP
 echo ready; while :; do sleep 0.01; done";
 
-/// A file that can stand for a layer where no loader loads it.
-const NO_LAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+/// A file that can stand for a layer where no loader loads it: the command itself, which is a shared object by its header.
+const NO_LAYER: &str = "/proc/self/exe";
 
 /// The words of each verb that starts a program, but for the program.
 fn verbs(place: &Directory) -> Vec<Vec<String>> {

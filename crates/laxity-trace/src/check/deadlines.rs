@@ -3,6 +3,7 @@
 use laxity_model::{Instant, JobId, TaskId};
 
 use super::{Problem, Report, Violation};
+use crate::header::is_no_deadline;
 use crate::metrics::{Chains, LateOutput};
 use crate::replay::{Change, Completion, Replay};
 use crate::{Event, Sink, TraceHeader};
@@ -16,6 +17,8 @@ pub struct DeadlineCheck {
     chains: Chains,
     now: Instant,
     report: Report,
+    /// Whether jobs were released, with and without a deadline.
+    released: [bool; 2],
 }
 
 impl DeadlineCheck {
@@ -27,7 +30,13 @@ impl DeadlineCheck {
             chains: Chains::new(header),
             now: Instant::ZERO,
             report: Report::default(),
+            released: [false; 2],
         }
+    }
+
+    /// Whether there were jobs, but none that has a deadline: then there is nothing to say of them.
+    pub fn is_void(&self) -> bool {
+        self.released == [false, true]
     }
 
     /// What was found: late jobs and outputs by their completion, then incomplete ones by task.
@@ -46,6 +55,9 @@ impl DeadlineCheck {
 impl Sink for DeadlineCheck {
     fn record(&mut self, at: Instant, event: Event) {
         self.now = self.now.max(at);
+        if let Event::Release { deadline, .. } = event {
+            self.released[usize::from(is_no_deadline(at, deadline))] = true;
+        }
         let change = self.replay.apply(at, event);
         if let (Event::Complete { cpu, job }, Change::Completed { job: Some(completion), .. }) = (event, change) {
             let Completion { deadline, .. } = completion;

@@ -4,6 +4,7 @@ use laxity_model::{Instant, Nanos, SignedNanos};
 
 use super::histogram::Histogram;
 use super::{JobSummary, LatenessSummary, OverheadUse, ResponseTimeSummary, TardinessSummary};
+use crate::header::is_no_deadline;
 use crate::replay::{Completion, Task};
 
 /// A set of jobs, folded; sums over sets are sums of folds. It takes whole cache lines, and fields that change together
@@ -20,6 +21,8 @@ pub(super) struct JobFold {
     lateness_max: i64,
     /// The first job of the greatest lateness.
     latest_job: u32,
+    /// Completed jobs without a deadline, or [`u32::MAX`] if there are more: they are neither early nor late.
+    undue: u32,
 
     response_sum: u128,
     lateness_sum: i128,
@@ -46,8 +49,12 @@ impl JobFold {
         self.response_max = self.response_max.max(response_time.0);
         self.response_sum += u128::from(response_time.0);
         self.response_times.record(response_time);
+        if is_no_deadline(job.arrival, job.deadline) {
+            self.undue = self.undue.saturating_add(1);
+            return;
+        }
         self.lateness_min = self.lateness_min.min(lateness.0);
-        if lateness.0 > self.lateness_max || self.completed == 1 {
+        if lateness.0 > self.lateness_max || self.due() == 1 {
             self.lateness_max = lateness.0;
             self.latest_job = index;
         }
@@ -56,6 +63,12 @@ impl JobFold {
             self.missed_late += 1;
             self.tardiness_sum += u128::from(lateness.0.unsigned_abs());
         }
+    }
+
+    /// Completed jobs that had deadlines.
+    #[inline]
+    fn due(&self) -> u64 {
+        self.completed - u64::from(self.undue)
     }
 
     /// The same up to `end`, the pending jobs of the task that missed their deadlines included.
@@ -75,6 +88,7 @@ impl JobFold {
         self.execution = self.execution.saturating_add(other.execution);
         self.cache_delay = self.cache_delay.saturating_add(other.cache_delay);
         self.completed += other.completed;
+        self.undue = self.undue.saturating_add(other.undue);
         self.response_min = self.response_min.min(other.response_min);
         self.response_max = self.response_max.max(other.response_max);
         self.response_sum += other.response_sum;
@@ -94,6 +108,7 @@ impl JobFold {
     pub fn summary(&self, of_one_task: bool) -> JobSummary {
         let any = self.completed > 0;
         let count = u128::from(self.completed.max(1));
+        let (any_due, due) = (self.due() > 0, u128::from(self.due().max(1)));
         let percentile = |percent| Nanos(self.response_times.percentile(percent).0.min(self.response_max));
         JobSummary {
             released: self.released,
@@ -111,17 +126,17 @@ impl JobFold {
                 p99: percentile(99),
                 max: Nanos(self.response_max),
             }),
-            lateness: any.then(|| LatenessSummary {
+            lateness: any_due.then(|| LatenessSummary {
                 min: SignedNanos(self.lateness_min),
-                mean: SignedNanos(self.lateness_sum.div_euclid(count as i128) as i64),
+                mean: SignedNanos(self.lateness_sum.div_euclid(due as i128) as i64),
                 max: SignedNanos(self.lateness_max),
             }),
-            tardiness: any.then(|| TardinessSummary {
-                mean: Nanos((self.tardiness_sum / count) as u64),
+            tardiness: any_due.then(|| TardinessSummary {
+                mean: Nanos((self.tardiness_sum / due) as u64),
                 max: Nanos(self.lateness_max.max(0).unsigned_abs()),
             }),
-            laxity_min: any.then(|| SignedNanos(self.lateness_max.saturating_neg())),
-            laxity_min_job: (any && of_one_task).then_some(self.latest_job),
+            laxity_min: any_due.then(|| SignedNanos(self.lateness_max.saturating_neg())),
+            laxity_min_job: (any_due && of_one_task).then_some(self.latest_job),
             execution: Nanos(self.execution),
             cache_delay: Nanos(self.cache_delay),
         }
@@ -132,6 +147,7 @@ impl Default for JobFold {
     fn default() -> Self {
         JobFold {
             released: 0,
+            undue: 0,
             missed_late: 0,
             missed_incomplete: 0,
             preemptions: 0,

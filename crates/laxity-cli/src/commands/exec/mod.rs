@@ -65,7 +65,7 @@ pub struct Arguments {
     /// How the system's jobs are ranked [default: edf]
     #[arg(long, value_name = "POLICY", ignore_case = true)]
     policy: Option<Policy>,
-    /// Its priority under fp: the smaller the more urgent
+    /// Its priority under fp, which requires one: the smaller the more urgent
     #[arg(long, value_name = "N")]
     priority: Option<u32>,
     /// The name of the task [default: that of the program]
@@ -200,8 +200,23 @@ fn system(arguments: &Arguments) -> Result<System, CliError> {
         Some(attached) => attached,
     };
     let system = system.map_err(|error| refused(&registry, error))?;
+    check_priority(&system, arguments)?;
     check_cpus(&system)?;
     Ok(system)
+}
+
+/// A priority that is forgotten, or has no effect, is a mistake: files of workloads have both refused, too.
+fn check_priority(system: &System, arguments: &Arguments) -> Result<(), CliError> {
+    let name = system_name(arguments);
+    let message = match (system.config().rule, arguments.priority) {
+        (Rule::Given, None) => format!("system {name} ranks jobs by given priorities (fp); say --priority"),
+        (Rule::Given, Some(_)) | (_, None) => return Ok(()),
+        (_, Some(priority)) => format!(
+            "--priority {priority} has no effect: system {name} does not rank jobs by given priorities; leave it out, or create \
+             the system with --policy fp"
+        ),
+    };
+    Err(CliError::Argument { message })
 }
 
 /// Before the program starts: on a CPU that this process may not use, no task of the system can be placed.
@@ -220,12 +235,14 @@ fn check_cpus(system: &System) -> Result<(), CliError> {
 
 fn config(arguments: &Arguments) -> Result<Config, CliError> {
     let written = arguments.clusters.as_deref().or(arguments.cpus.as_deref());
+    let option = if arguments.clusters.is_some() { "--clusters" } else { "--cpus" };
     let clusters = match written {
         Some(text) if arguments.cpus.is_some() && text.contains(';') => {
             let message = format!("--cpus {text}: one cluster has no semicolons; use --clusters for several");
             return Err(CliError::Argument { message });
         }
-        Some(text) => parse_clusters(text).map_err(|error| CliError::Argument { message: error.to_string() })?,
+        Some(text) => parse_clusters(text)
+            .map_err(|error| CliError::Argument { message: format!("{option} {text:?}: {error}") })?,
         None => {
             let cpus = scheduling::usable_cpus().map_err(live)?;
             vec![cpus.into_iter().filter_map(|cpu| u16::try_from(cpu).ok()).collect()]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use laxity_gpu::{Arbitration, Config, Registry, RegistryError};
-use laxity_interpose::settings::{PREFIX, Settings};
+use laxity_interpose::settings::{PREFIX, Settings, SettingsError};
 use laxity_model::{EngineOrder, GpuArbitration, GpuSync};
 use laxity_sys::scheduling;
 use laxity_sys::signals::Signals;
@@ -56,7 +56,7 @@ pub struct Arguments {
     /// How long they may take together, as predicted [default: 200us]
     #[arg(long, value_name = "DURATION")]
     batch_length: Option<String>,
-    /// Unlock an engine after this time, whether or not its operation is complete [default: 2s]
+    /// Unlock an engine after this time, whether or not its operation is complete; not while the program is stopped [default: 2s]
     #[arg(long, value_name = "DURATION")]
     hold_limit: Option<String>,
     /// Which engines it has: auto, one, or separate [default: auto]
@@ -108,8 +108,9 @@ pub fn run(registry: &Registry, arguments: &Arguments) -> Result<(), CliError> {
     // Before any other thread: they are to keep the signals from this process, too.
     let signals = Signals::requests().map_err(live)?;
     let layers = layers::find(arguments.layer.as_deref(), arguments.cuda_layer.as_deref(), arguments.only)?;
-    let settings = settings(arguments)?;
+    let Checked { settings, gpus } = settings(arguments)?;
     let (name, arbitration) = arbitration(registry, arguments.name.as_deref())?;
+    check_gpus(&gpus, &name, &arbitration)?;
     let reports = tempfile::tempdir().map_err(live)?;
     if let Some(folder) = &arguments.log {
         fs::create_dir_all(folder).map_err(|source| CliError::Write { path: folder.clone(), source })?;
@@ -142,8 +143,30 @@ fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.to_uppercase())
 }
 
-/// What the options say, checked here: a program says it in the middle of its own output.
-fn settings(arguments: &Arguments) -> Result<Vec<(&'static str, String)>, CliError> {
+/// Settings without a mistake, as far as that can be said without the arbitration.
+struct Checked {
+    /// Those of the options.
+    settings: Vec<(&'static str, String)>,
+    /// Each GPU that is named, with where it is.
+    gpus: Vec<(String, u16)>,
+}
+
+/// Programs may use these GPUs of `arbitration`.
+fn check_gpus(gpus: &[(String, u16)], name: &str, arbitration: &Arbitration) -> Result<(), CliError> {
+    let count = arbitration.config().gpus;
+    match gpus.iter().find(|(_, gpu)| *gpu >= count) {
+        None => Ok(()),
+        Some((place, gpu)) => {
+            let message = format!("{place}: there is no GPU {gpu}: arbitration {name} has {count}, counted from 0");
+            Err(CliError::Argument { message })
+        }
+    }
+}
+
+/// The settings of the options and of the file of policies, checked here: a program says it in the middle of its own output, and then
+/// has run without arbitration.
+fn settings(arguments: &Arguments) -> Result<Checked, CliError> {
+    let usage = |error: SettingsError| CliError::Argument { message: error.to_string() };
     let flag = |is_set: bool, value: &str| is_set.then(|| value.to_owned());
     let options = [
         ("priority", arguments.priority.clone()),
@@ -163,13 +186,21 @@ fn settings(arguments: &Arguments) -> Result<Vec<(&'static str, String)>, CliErr
     let mut checked = Settings::default();
     for (key, value) in &given {
         let place = format!("--{}", key.replace('_', "-"));
-        checked.set(key, value, &place).map_err(|error| CliError::Argument { message: error.to_string() })?;
+        checked.set(key, value, &place).map_err(usage)?;
     }
+    let mut gpus = vec![("--gpu".to_owned(), checked.gpu)];
     if let Some(path) = &arguments.policies {
-        let policies = [(variable("policies"), path.display().to_string())];
-        Settings::read("", policies).map_err(|error| CliError::Argument { message: error.to_string() })?;
+        // Which of its programs the one to be started is, and starts, only those know.
+        let all = Settings::of_file(path).map_err(usage)?;
+        if arguments.gpu.is_none() {
+            let place = |program: Option<String>| match program {
+                Some(program) => format!("{}: program {program:?}", path.display()),
+                None => format!("{}: default", path.display()),
+            };
+            gpus.extend(all.into_iter().map(|(program, settings)| (place(program), settings.gpu)));
+        }
     }
-    Ok(given)
+    Ok(Checked { settings: given, gpus })
 }
 
 /// The arbitration called `name`, or that of programs that name none, which is created if need be. It is kept until the

@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -96,7 +97,25 @@ fn one(interface: Interface, named: Option<&Path>) -> Result<Layer, CliError> {
         let message = format!("no {name} layer: {reason}; build it, or name it with {option}");
         CliError::Argument { message }
     })?;
+    if !is_library(&path) {
+        let (name, option) = (interface.name(), interface.option());
+        let message = format!(
+            "no {name} layer: {} is no shared library; name {} with {option}",
+            path.display(),
+            interface.file()
+        );
+        return Err(CliError::Argument { message });
+    }
     Ok(Layer { interface, path })
+}
+
+/// Whether it is a shared object by its ELF header. A loader skips another file, and the program runs without the layer.
+fn is_library(path: &Path) -> bool {
+    const DYNAMIC: u8 = 3;
+    let mut header = [0; 17];
+    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    // The type, of two bytes, is small: one of them is 0, whichever comes first.
+    read.is_ok() && header.starts_with(b"\x7fELF") && [0, DYNAMIC].contains(&header[16])
 }
 
 /// The variables that have a program get them, behind what the user has: loaders put later ones on top.
@@ -163,6 +182,9 @@ mod tests {
     fn a_layer_that_is_not_there_is_named_with_the_way_out() {
         let error = find(Some(Path::new("/nowhere.so")), None, Some(Interface::Opencl)).expect_err("not there");
         assert!(error.to_string().contains("no OpenCL layer: /nowhere.so is no file"), "{error}");
+        let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+        let error = find(Some(source), None, Some(Interface::Opencl)).expect_err("no layer");
+        assert!(error.to_string().contains("Cargo.toml is no shared library; name liblaxity_opencl.so"), "{error}");
         let error = find(None, Some(Path::new("/nowhere.so")), Some(Interface::Cuda)).expect_err("not there");
         assert!(error.to_string().contains("build it, or name it with --cuda-layer"), "{error}");
     }

@@ -3,6 +3,8 @@
 use laxity_gpu::{Activity, Base, ClientState, Config, FollowerState, LockState, Snapshot, Standing};
 use laxity_model::{GpuArbitration, Instant, ReplicaId, TaskId};
 
+use laxity_sys::process;
+
 use crate::quantity::{counted, short};
 use crate::table::{Cell, Table};
 
@@ -72,11 +74,16 @@ pub fn table(look: &Snapshot, now: Instant, rows: usize) -> Table {
         table.row(row);
     }
     let left = rows.saturating_sub(table.height());
-    for client in look.clients.iter().filter(|client| client.activity.operations > 0).take(left) {
+    let waits = |client: &ClientState| {
+        let locks = look.engines.iter().flatten().chain([&look.tokens]);
+        locks.flat_map(|lock| &lock.waiting).any(|&(task, _)| task == client.id)
+    };
+    for client in look.clients.iter().filter(|client| client.activity.operations > 0 || waits(client)).take(left) {
         let Activity { operation, operations, waited } = &client.activity;
         let (name, pid) = (client.name.clone(), client.pid.to_string());
         let last = operation.clone().unwrap_or_default();
-        let told = format!("{}, waited {}", counted(*operations, "operation"), short(*waited));
+        let waits = if waits(client) { ", waits" } else { "" };
+        let told = format!("{}, waited {}{waits}", counted(*operations, "operation"), short(*waited));
         let lock = Cell::faint("program");
         table.row(vec!["".into(), lock, name.into(), pid.into(), names.priority(client), last.into(), told.into()]);
     }
@@ -110,7 +117,12 @@ impl Names<'_> {
     fn holder(&self, holder: Option<TaskId>) -> [Cell; 3] {
         let Some(task) = holder else { return [Cell::faint("-"), Cell::faint("-"), Cell::faint("-")] };
         let Some(client) = self.look.client(task) else { return [task.to_string().into(), "".into(), "".into()] };
-        [self.with_donor(task).into(), client.pid.to_string().into(), self.priority(client)]
+        // It unlocks nothing, and loses nothing by its hold limit, until it goes on.
+        let process = match process::is_stopped(client.pid) {
+            true => Cell::bad(format!("{} stopped", client.pid)),
+            false => client.pid.to_string().into(),
+        };
+        [self.with_donor(task).into(), process, self.priority(client)]
     }
 
     /// What the holder of an engine does.
