@@ -34,9 +34,9 @@ fn ended_by(scheduler: &str, tell: impl Fn(Pid)) -> Option<(Option<i32>, String)
     let (folder, file) = workload(&[("spins", SPINS)]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_laxity"));
     command.args(["run", &file, "--for", "60s", "--scheduler", scheduler, "--quiet"]).process_group(0);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
     let own = Pid::from_raw(child.id().cast_signed());
-    until("the program writes", || program(folder.path()).is_some() || child.try_wait().expect("ours").is_some());
+    until("the program writes", || program(folder.path()).is_some() || is_gone(child.id()));
     let Some(program) = program(folder.path()) else {
         skip(stderr(&child.wait_with_output().expect("ours")).trim());
         return None;
