@@ -49,7 +49,7 @@ fn run(tasks: &str, linux: LinuxScheduler, code: Option<&str>, stop: Nanos) -> O
             return None;
         }
     };
-    for name in code {
+    if let Some(name) = code {
         plan.bind(name, Arc::new(|_: &str, _: &Edges| Ok(Box::new(Sleeps) as Box<dyn Code>)), false).expect("a task");
         plan.bind("fails", Arc::new(|_: &str, _: &Edges| Ok(Box::new(Fails) as Box<dyn Code>)), false).expect("a task");
     }
