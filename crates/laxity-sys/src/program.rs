@@ -55,12 +55,13 @@ impl Image {
         PathBuf::from(OsString::from_vec(self.path.as_bytes().to_vec()))
     }
 
-    /// Starts it with the environment of this process, in which `name` is `value`, and the CPUs and priority of this thread. Its
-    /// standard input is empty, and its standard output is dropped.
+    /// Starts it with the environment of this process, in which `name` is `value`, and the CPUs and scheduling class of this
+    /// thread, at its priority or at `priority`, where the class has those. Its standard input is empty, and its standard output
+    /// is dropped.
     ///
     /// # Errors
     /// If it may not be executed, its folder is not there, or there can be no more processes.
-    pub fn start(&self, name: &str, value: &str) -> io::Result<Program> {
+    pub fn start(&self, name: &str, value: &str, priority: Option<u8>) -> io::Result<Program> {
         let nothing = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
         // SAFETY: takes numbers. The copy is apart from the descriptors that the child replaces.
         let nothing = match unsafe { libc::fcntl(nothing.as_raw_fd(), libc::F_DUPFD_CLOEXEC, FIRST_FREE) } {
@@ -87,6 +88,7 @@ impl Image {
             folder: self.folder.as_ptr(),
             nothing: nothing.as_raw_fd(),
             parent: std::process::id(),
+            priority: priority.map_or(0, c_int::from),
             error: 0,
         };
         let pid = start_at(&mut entry)?;
@@ -109,6 +111,8 @@ struct Entry {
     folder: *const c_char,
     nothing: c_int,
     parent: u32,
+    /// What it has instead of the calling thread's priority; 0: that.
+    priority: c_int,
     /// Why it could not execute its program; 0: it could.
     error: c_int,
 }
@@ -149,6 +153,12 @@ extern "C" fn enter(entry: *mut c_void) -> c_int {
         // The parent may have died before the child was tied to it.
         if libc::getppid().unsigned_abs() != entry.parent {
             libc::_exit(1);
+        }
+        if entry.priority > 0 {
+            let mut parameters: libc::sched_param = std::mem::zeroed();
+            parameters.sched_priority = entry.priority;
+            // A thread may always be less urgent.
+            libc::sched_setscheduler(0, libc::sched_getscheduler(0), &raw const parameters);
         }
         if is_ready {
             let mut none: libc::sigset_t = std::mem::zeroed();
@@ -239,7 +249,7 @@ mod tests {
     fn shell(script: &str) -> Program {
         let words = ["-c".to_owned(), script.to_owned()];
         let image = Image::new(Path::new("/bin/sh"), &words, Path::new("/")).expect("no NUL");
-        image.start("LAXITY_TEST", "5").expect("there is a shell")
+        image.start("LAXITY_TEST", "5", None).expect("there is a shell")
     }
 
     #[test]
@@ -253,10 +263,10 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_executed_is_an_error() {
         let image = Image::new(Path::new("/proc/version"), &[], Path::new("/")).expect("no NUL");
-        let error = image.start("A", "b").expect_err("it is no program");
+        let error = image.start("A", "b", None).expect_err("it is no program");
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
         let image = Image::new(Path::new("/bin/sh"), &[], Path::new("/nowhere")).expect("no NUL");
-        assert_eq!(image.start("A", "b").expect_err("no folder").kind(), io::ErrorKind::NotFound);
+        assert_eq!(image.start("A", "b", None).expect_err("no folder").kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

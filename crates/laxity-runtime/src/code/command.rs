@@ -66,9 +66,10 @@ impl Code for Started {
     /// The job executes as long as the program does: its CPU time is the job's, as it has the thread's priority and CPUs.
     fn call_charged(&mut self, view: &mut View<'_>, account: &mut dyn Account) -> Result<(), String> {
         let name = self.image.path().display().to_string();
-        let started = self.image.start("LAXITY_JOB", &view.job().to_string());
+        // Before the program starts: one that does not sleep would not let this thread have the CPU to raise itself.
+        let above = Above::this_priority();
+        let started = self.image.start("LAXITY_JOB", &view.job().to_string(), above.before());
         let mut program = started.map_err(|error| format!("cannot start {name}: {error}"))?;
-        let _above = Above::this_priority();
         account.begin_program(program.pid());
         let watched = watch(&program, account).map_err(|error| format!("cannot watch {name}: {error}"));
         if watched != Ok(true) {
@@ -102,6 +103,11 @@ impl Above {
             before.at_least(above).give_to(own).ok().map(|()| before)
         };
         Above(raise())
+    }
+
+    /// The priority that it had, if it is above that.
+    fn before(&self) -> Option<u8> {
+        self.0.as_ref().and_then(Attributes::fixed_priority)
     }
 }
 

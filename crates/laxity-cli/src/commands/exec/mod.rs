@@ -195,13 +195,15 @@ fn system(arguments: &Arguments) -> Result<System, CliError> {
     let attached = if is_described { None } else { Some(registry.attach(system_name(arguments))) };
     let system = match attached {
         None | Some(Err(RegistryError::NotFound { .. })) => {
-            registry.create_or_attach(system_name(arguments), &config(arguments)?)
+            let config = config(arguments)?;
+            check_cpus(&config)?;
+            registry.create_or_attach(system_name(arguments), &config)
         }
         Some(attached) => attached,
     };
     let system = system.map_err(|error| refused(&registry, error))?;
     check_priority(&system, arguments)?;
-    check_cpus(&system)?;
+    check_cpus(system.config())?;
     Ok(system)
 }
 
@@ -220,10 +222,10 @@ fn check_priority(system: &System, arguments: &Arguments) -> Result<(), CliError
 }
 
 /// Before the program starts: on a CPU that this process may not use, no task of the system can be placed.
-fn check_cpus(system: &System) -> Result<(), CliError> {
+fn check_cpus(config: &Config) -> Result<(), CliError> {
     let usable = scheduling::usable_cpus().map_err(live)?;
     let unusable = |cpu: &&u16| !usable.contains(&usize::from(**cpu));
-    match system.config().clusters.iter().flatten().find(unusable) {
+    match config.clusters.iter().flatten().find(unusable) {
         Some(cpu) => {
             let usable: Vec<String> = usable.iter().map(usize::to_string).collect();
             let message = format!("--cpus: CPU {cpu} cannot be used; those that can are {}", usable.join(","));

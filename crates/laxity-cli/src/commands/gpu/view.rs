@@ -78,7 +78,7 @@ pub fn table(look: &Snapshot, now: Instant, rows: usize) -> Table {
         let locks = look.engines.iter().flatten().chain([&look.tokens]);
         locks.flat_map(|lock| &lock.waiting).any(|&(task, _)| task == client.id)
     };
-    for client in look.clients.iter().filter(|client| client.activity.operations > 0 || waits(client)).take(left) {
+    for client in look.clients.iter().filter(|client| client.activity.operations > 0).take(left) {
         let Activity { operation, operations, waited } = &client.activity;
         let (name, pid) = (client.name.clone(), client.pid.to_string());
         let last = operation.clone().unwrap_or_default();
