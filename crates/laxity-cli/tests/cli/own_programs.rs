@@ -12,8 +12,9 @@ use tempfile::TempDir;
 
 use crate::support::{folder, run, stderr};
 
-/// It spins, so that under SCHED_FIFO nothing of its priority or below has the CPU any more; beside it is one that it started.
-const SPINS: &str = "sleep 600 & echo $$ >pid; while :; do :; done";
+/// It spins, so that under SCHED_FIFO nothing of its priority or below has the CPU any more; beside it is one that it started, which
+/// after SIGKILL stays, and must not keep the pipe of this test.
+const SPINS: &str = "sleep 60 2>/dev/null & echo $$ >pid; while :; do :; done";
 
 /// A workload of programs, each of which a shell interprets, in a folder of its own.
 fn workload(programs: &[(&str, &str)]) -> (TempDir, String) {
