@@ -156,9 +156,11 @@ fn response_time_lateness_tardiness_and_laxity_are_those_of_the_completed_jobs()
 /// A log of a program whose jobs have no deadlines says ten years.
 #[test]
 fn a_job_without_a_deadline_is_neither_early_nor_late() {
+    let mut header = header();
+    header.tasks[0].deadline = Nanos::LONGEST;
     let never = |job, from: u64| Event::Release { job, deadline: at(from).saturating_add(Nanos::LONGEST) };
     let events = [(0, never(A, 0)), (0, release(B, 26)), (12, complete(0, A)), (20, complete(0, B))];
-    let summary = measure(&header(), &trace(&events), at(31));
+    let summary = measure(&header, &trace(&events), at(31));
     let [first, second] = [0, 1].map(|task| &summary.tasks[task].jobs);
     assert_eq!((first.completed, first.laxity_min, first.laxity_min_job), (1, None, None));
     assert!(first.lateness.is_none() && first.tardiness.is_none() && first.response_time.is_some());
@@ -167,7 +169,7 @@ fn a_job_without_a_deadline_is_neither_early_nor_late() {
     assert_eq!((total.completed, total.laxity_min), (2, Some(signed(6))));
     assert_eq!(total.lateness.expect("one had a deadline").mean, signed(-6));
     let is_void = |events: &[(u64, Event)]| {
-        let mut check = DeadlineCheck::new(&header());
+        let mut check = DeadlineCheck::new(&header);
         trace(events).iter().for_each(|record| check.record(record.at, record.event));
         check.is_void()
     };

@@ -13,7 +13,7 @@ pub struct Shared<T> {
     locked: Mutex<(Core, T)>,
 }
 
-// SAFETY: without the lock C only uses exchanges of single words and reads of single words there, whoever has the lock.
+// SAFETY: without the lock C only uses exchanges and reads of single words there, and any thread may have the lock.
 unsafe impl<T: Send> Sync for Shared<T> {}
 // SAFETY: the memory belongs to the core, which goes along.
 unsafe impl<T: Send> Send for Shared<T> {}
