@@ -1,4 +1,5 @@
-//! Random systems of servers whose jobs use up budgets exactly, with one step or several, and then wait, or do not.
+//! Random systems in which much happens at once, as all times are whole milliseconds: jobs of one step or several that wait before,
+//! between and after them, and servers whose budgets these use up exactly.
 
 use std::fmt::Write;
 
@@ -7,9 +8,17 @@ use laxity_model::rng::SplitMix64;
 
 use crate::systems::pick;
 
-/// A system from `seed`, and the file that it is of; `None` if that asks for what no scheduler could do. All times are whole
-/// milliseconds, so that much happens at once.
+/// A system of servers from `seed`, and the file that it is of; `None` if that asks for what no scheduler could do.
 pub fn exhausting(seed: u64) -> Option<(Workload, String)> {
+    system(seed, true)
+}
+
+/// The same without servers.
+pub fn coinciding(seed: u64) -> Option<(Workload, String)> {
+    system(seed, false)
+}
+
+fn system(seed: u64, has_servers: bool) -> Option<(Workload, String)> {
     let rng = &mut SplitMix64::new(!seed);
     let (scheduler, cpus) = pick(rng, &[("P-RM", 1), ("P-DM", 1), ("P-EDF", 1), ("G-EDF", 2), ("G-RM", 2)]);
     let mut text =
@@ -25,7 +34,7 @@ pub fn exhausting(seed: u64) -> Option<(Workload, String)> {
     let in_graph = rng.below(8) == 0;
     let tasks = rng.between(1, 4);
     for index in 0..tasks {
-        let fields = task(rng, has_gpu, tasks);
+        let fields = task(rng, has_gpu, tasks, has_servers);
         if in_graph && index == 0 {
             text += "[[graph]]\nname = \"g\"\nedge = [\"a -> b\"]\n";
             let period = pick(rng, &[10, 20, 40]);
@@ -50,7 +59,7 @@ struct Fields {
     budget: Option<u64>,
 }
 
-fn task(rng: &mut SplitMix64, has_gpu: bool, tasks: u64) -> Fields {
+fn task(rng: &mut SplitMix64, has_gpu: bool, tasks: u64, has_servers: bool) -> Fields {
     let budget = rng.between(1, 8 / tasks + 1);
     let budgets = pick(rng, &[1, 1, 1, 2, 3]);
     let mut left = match rng.below(5) {
@@ -76,7 +85,7 @@ fn task(rng: &mut SplitMix64, has_gpu: bool, tasks: u64) -> Fields {
             body.push(wait(rng, has_gpu));
         }
     }
-    Fields { body, wcet, budget: (rng.below(5) > 0).then_some(budget) }
+    Fields { body, wcet, budget: (rng.below(5) > 0 && has_servers).then_some(budget) }
 }
 
 /// A step that needs no CPU time.

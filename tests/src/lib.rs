@@ -6,6 +6,7 @@ use laxity_sim::Simulator;
 use laxity_trace::{Record, TraceHeader};
 
 pub mod budgets;
+pub mod coarse;
 pub mod features;
 pub mod fixed_priority;
 pub mod graphs;

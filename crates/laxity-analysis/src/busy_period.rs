@@ -5,13 +5,17 @@ use crate::task_set::TaskSet;
 use crate::{Evidence, LONGEST_TICKS, Limits, Outcome, Reason, Test, Verdict};
 
 /// Whatever is pending is complete when a busy period ends: while a job is pending at least one CPU executes. So no job responds
-/// later than the longest time for which that may go on, the least `B > 0` with `B = sum of ceil(B / T) * C`.
+/// later than the longest time for which that may go on, the least `B > 0` with `B = sum of ceil(B / T) * C`. A job that has
+/// [nothing left but an instant](crate::AnalysisTask::ends_waiting) when all else is complete is still pending then: jobs that
+/// arrive just then belong to it.
 ///
 /// On one CPU that is how long the set keeps it busy; on several it is of use where they have little to do, or where jobs cannot use
 /// them side by side.
 pub fn busy_period(set: &TaskSet, limits: &Limits) -> Verdict {
     let tasks = set.tasks();
+    let is_closed = tasks.iter().any(|task| task.ends_waiting);
     let demand = |length: u64| {
+        let length = length.saturating_add(is_closed.into());
         let of = |task: &crate::AnalysisTask| length.div_ceil(task.period).saturating_mul(task.wcet);
         tasks.iter().map(of).fold(0, u64::saturating_add)
     };

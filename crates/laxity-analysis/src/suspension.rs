@@ -65,6 +65,8 @@ pub struct SuspendingTask {
     pub period: u64,
     /// Relative deadline.
     pub deadline: u64,
+    /// As of an [`AnalysisTask`].
+    pub ends_waiting: bool,
 }
 
 /// The ready queues of tasks, among which priorities compare.
@@ -113,6 +115,7 @@ impl From<&AnalysisTask> for SuspendingTask {
             early: 0,
             period: task.period,
             deadline: task.deadline,
+            ends_waiting: task.ends_waiting,
         }
     }
 }
@@ -217,10 +220,11 @@ impl Analysis<'_> {
         let Queues { reach, .. } = self.queues;
         while finish <= latest {
             self.steps = self.steps.checked_sub(self.tasks.len() as u64).ok_or(Unbounded::OutOfSteps)?;
+            let window = finish.saturating_add(self.tasks[task].ends_waiting.into());
             let mut next = own;
             for ((lacking, &queue), &most) in lacking.iter_mut().zip(&reach[task]).zip(&most) {
                 if *lacking < most {
-                    *lacking = self.lacking(task, queue, jobs, finish, *lacking).min(most);
+                    *lacking = self.lacking(task, queue, jobs, window, *lacking).min(most);
                 }
                 next = next.saturating_add(*lacking);
             }

@@ -22,6 +22,9 @@ pub struct AnalysisTask {
     pub period: u64,
     /// Relative deadline D.
     pub deadline: u64,
+    /// Whether the last that a job does is to wait. Afterwards it needs a CPU for an instant, to be complete; so the jobs that
+    /// delay it are those that arrive up to its response, and also those that arrive at that very instant.
+    pub ends_waiting: bool,
 }
 
 /// How deadlines relate to periods in a set.
@@ -73,12 +76,17 @@ pub enum TaskSetError {
 impl AnalysisTask {
     /// A task of wcet, period and deadline in ticks.
     pub const fn new(wcet: u64, period: u64, deadline: u64) -> Self {
-        AnalysisTask { wcet, period, deadline }
+        AnalysisTask { wcet, period, deadline, ends_waiting: false }
     }
 
     /// A task whose deadline is its period.
     pub const fn implicit(wcet: u64, period: u64) -> Self {
-        AnalysisTask { wcet, period, deadline: period }
+        AnalysisTask::new(wcet, period, period)
+    }
+
+    /// The window in which jobs arrive that delay one which is complete after `response`.
+    pub(crate) const fn arrivals_within(&self, response: u64) -> u64 {
+        response.saturating_add(self.ends_waiting as u64)
     }
 
     /// The shorter of deadline and period: what the density divides by.
@@ -91,7 +99,7 @@ impl From<&Task> for AnalysisTask {
     /// The CPU demand of a model task, one tick a nanosecond. GPU work and suspensions are not in it.
     fn from(task: &Task) -> Self {
         let Nanos(wcet) = task.wcet();
-        AnalysisTask { wcet, period: task.period.0, deadline: task.deadline.0 }
+        AnalysisTask::new(wcet, task.period.0, task.deadline.0)
     }
 }
 

@@ -89,7 +89,12 @@ impl Context<'_> {
                 return Err(explain::of_task(self, index, message));
             }
             let wcet = charged.total().saturating_add(more).max(1);
-            tasks.push(AnalysisTask::new(wcet, task.period - less, task.deadline - less));
+            tasks.push(AnalysisTask {
+                wcet,
+                period: task.period - less,
+                deadline: task.deadline - less,
+                ends_waiting: !task.uses.ends_executing,
+            });
         }
         TaskSet::new(self.cpus(), tasks).map_err(|error| explain::of_cluster(self, error.to_string()))
     }

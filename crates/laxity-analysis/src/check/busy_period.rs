@@ -18,6 +18,8 @@
 //! ```text
 //! B = sum over tasks of ceil((B + J + U) / p) * C + CPUs * ceil(B / tick) * tick's cost
 //!
+//! (`B + 1` on the right where a job may have nothing left but an instant, and be pending when all else is complete)
+//!
 //! C    all that a job does, on CPUs and GPUs, with what its events cost
 //! J    its release jitter
 //! U    of a node: how unevenly its tokens come, if jobs take no time
@@ -152,7 +154,9 @@ impl Analysis<'_> {
         let load = Load::new(jobs, &self.flows, uneven);
         let cpus = works.iter().map(|(context, _)| context.cluster.cpus.len() as u64).sum::<u64>();
         let tick = costs.tick.0.saturating_mul(cpus + u64::from(self.machine.is_dedicated));
+        let is_closed = works.iter().any(|(context, _)| context.members().any(|task| !task.uses.ends_executing));
         let demand = |length: u64| {
+            let length = length.saturating_add(is_closed.into());
             let ticks = length.div_ceil(self.machine.tick).saturating_mul(tick);
             let count = |index: usize| {
                 let task = &tasks[index];

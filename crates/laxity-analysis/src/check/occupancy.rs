@@ -137,6 +137,7 @@ impl Member<'_, '_> {
             early: self.task.early,
             period: self.task.period,
             deadline: self.task.deadline,
+            ends_waiting: !self.task.uses.ends_executing,
         }
     }
 }

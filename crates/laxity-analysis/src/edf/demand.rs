@@ -66,7 +66,7 @@ fn horizon(load: Load<'_>, firsts: &[u64], limits: &Limits, steps: &mut u64) -> 
         // The jobs due by d need at most U * d then.
         return Ok(load.blocking.end());
     }
-    load.busy_period(&mut steps.saturating_mul(load.set.tasks().len() as u64), limits)
+    load.busy_period(false, &mut steps.saturating_mul(load.set.tasks().len() as u64), limits)
 }
 
 fn exceeded(load: Load<'_>, firsts: &[u64], interval: u64, demand: u128) -> Outcome {

@@ -77,11 +77,12 @@ impl Load<'_> {
     }
 
     /// The longest time for which the CPU is busy without a break: the least `L > 0` with
-    /// `L = B + sum of ceil((L + J) / T) * C`, and the time of handlers.
+    /// `L = B + sum of ceil((L + J) / T) * C`, and the time of handlers. If it is `closed`, the jobs that arrive just when it
+    /// would be over belong to it.
     ///
     /// # Errors
     /// There may be none, or `steps` evaluations of a task's part did not suffice.
-    fn busy_period(&self, steps: &mut u64, limits: &Limits) -> Result<u64, Outcome> {
+    fn busy_period(&self, closed: bool, steps: &mut u64, limits: &Limits) -> Result<u64, Outcome> {
         self.leaves_time()?;
         let most = u128::from(self.blocking.most());
         let mut length = most + self.tasks().map(|(task, _)| u128::from(task.wcet)).sum::<u128>() + self.handlers(1);
@@ -89,10 +90,11 @@ impl Load<'_> {
             spend(steps, self.set.tasks().len() as u64, limits)?;
             let within = u64::try_from(length).ok().filter(|&within| within <= crate::LONGEST_TICKS);
             let within = within.ok_or(Outcome::ResourceLimit { what: "ticks of a busy period", limit: u64::MAX })?;
+            let window = within + u64::from(closed);
             let jobs = |(task, jitter): (&AnalysisTask, u64)| {
-                u128::from((within + jitter).div_ceil(task.period)) * u128::from(task.wcet)
+                u128::from((window + jitter).div_ceil(task.period)) * u128::from(task.wcet)
             };
-            let next = most + self.tasks().map(jobs).sum::<u128>() + self.handlers(within);
+            let next = most + self.tasks().map(jobs).sum::<u128>() + self.handlers(window);
             if next <= length {
                 return Ok(within);
             }

@@ -35,7 +35,7 @@ pub fn response_times(load: Load<'_>, limits: &Limits) -> Result<Responses, Outc
     let tasks = load.set.tasks();
     let firsts = load.firsts().map_err(|_| Outcome::NotApplicable(crate::Precondition::ConstrainedDeadlines))?;
     let mut steps = limits.steps.saturating_mul(WORK);
-    let busy = load.busy_period(&mut steps, limits)?;
+    let busy = load.busy_period(tasks.iter().any(|task| task.ends_waiting), &mut steps, limits)?;
     let jitter: Vec<u64> = load.tasks().map(|(_, jitter)| jitter).collect();
     let mut analysis = Analysis { load, tasks, firsts, jitter, busy, ends: Vec::new(), steps, limits };
     let has_ends = analysis.find_ends();
@@ -98,7 +98,7 @@ impl Analysis<'_> {
 
     /// The longest of `task`; `None` if the steps do not suffice.
     fn response(&mut self, task: usize) -> Option<u64> {
-        let deadline = self.tasks[task].deadline;
+        let (parameters, deadline) = (self.tasks[task], self.tasks[task].deadline);
         let begin = self.ends.partition_point(|&(end, _)| end < self.firsts[task]);
         let until = self.busy.saturating_add(deadline);
         let until = self.ends.partition_point(|&(end, _)| end < until);
@@ -121,7 +121,7 @@ impl Analysis<'_> {
             let blocking = self.load.blocking.at(end);
             // By then it has to be incomplete to be worth a look.
             if let Some(sooner) = (end + best).checked_sub(deadline).filter(|&sooner| sooner > 0) {
-                let all = jobs + u128::from(blocking) + self.load.handlers(sooner);
+                let all = jobs + u128::from(blocking) + self.load.handlers(parameters.arrivals_within(sooner));
                 if all <= u128::from(sooner) {
                     continue;
                 }
@@ -142,12 +142,13 @@ impl Analysis<'_> {
         let mut length = start.max(1);
         loop {
             spend(&mut self.steps, parts, self.limits).ok()?;
-            let mut sum = u128::from(blocking) + self.load.handlers(length);
+            let window = self.tasks[task].arrivals_within(length);
+            let mut sum = u128::from(blocking) + self.load.handlers(window);
             for (other, parameters) in self.tasks.iter().enumerate().filter(|&(other, _)| most[other] > 0) {
                 let released = if other == task {
                     most[other]
                 } else {
-                    most[other].min((length + self.jitter[other]).div_ceil(parameters.period))
+                    most[other].min((window + self.jitter[other]).div_ceil(parameters.period))
                 };
                 sum += u128::from(released) * u128::from(parameters.wcet);
             }

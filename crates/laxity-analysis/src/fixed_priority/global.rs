@@ -75,6 +75,7 @@ impl<'a> Above<'a> {
     fn least(&mut self, task: &AnalysisTask, bounds: &[u64]) -> Result<Fixed, u64> {
         let Above { tasks, interferers, jobs } = self;
         ascend(task, task.wcet, |response, x| {
+            let response = task.arrivals_within(response);
             let value = |index: usize| {
                 let (other, bound) = (&tasks[index], bounds[index]);
                 let z = response + bound - other.wcet;
@@ -116,7 +117,8 @@ mod tests {
         ) {
             let task = |&(period, share, shorter): &(u64, u64, u64)| {
                 let wcet = (period * share / 100 / lighter).max(1);
-                AnalysisTask::new(wcet, period, wcet + (period - wcet) * shorter / 100)
+                let task = AnalysisTask::new(wcet, period, wcet + (period - wcet) * shorter / 100);
+                AnalysisTask { ends_waiting: shorter % 3 == 0, ..task }
             };
             let set = TaskSet::new(cpus, tasks.iter().map(task).collect()).expect("in range");
             match (global(&set, &Limits::default()).outcome, plain(&set)) {

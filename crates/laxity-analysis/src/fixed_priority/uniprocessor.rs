@@ -64,7 +64,7 @@ fn least_response(
 /// Exact without blocking, for constrained deadlines: every task's response time is at most its deadline.
 ///
 /// `blocking[i]` is the longest that lower priorities may delay one job of task i, in ticks (0 where the slice is
-/// shorter). With blocking the test is sufficient.
+/// shorter). With blocking the test is sufficient, and so it is of jobs that [end with a wait](crate::AnalysisTask::ends_waiting).
 pub fn uniprocessor(set: &TaskSet, blocking: &[u64], limits: &Limits) -> Verdict {
     Verdict::new(Test::UniprocessorFixedPriority, decide(set, blocking, &[], limits))
 }
@@ -95,7 +95,8 @@ fn decide(set: &TaskSet, blocking: &[u64], streams: &[InterruptStream], limits: 
         let delay = blocking.get(task).copied().unwrap_or(0);
         let deadline = parameters.deadline;
         let own = u128::from(parameters.wcet) + u128::from(delay);
-        let interfering = |length: u64| {
+        let interfering = |response: u64| {
+            let length = parameters.arrivals_within(response);
             let handlers: u128 = streams.iter().map(|stream| stream.time(length)).sum();
             let summed = jobs.as_mut().and_then(|jobs| jobs.sum(length));
             summed.unwrap_or_else(|| demand(&higher, length)) + handlers

@@ -84,7 +84,7 @@ impl Curve {
 
     /// Recomputes the curves at `t`; returns the change of `dbf`.
     fn advance(&mut self, t: u64) -> u64 {
-        let AnalysisTask { wcet, period, deadline } = self.task;
+        let AnalysisTask { wcet, period, deadline, .. } = self.task;
         let (jobs, rest) = (t / period, t % period);
         self.rising = rest < wcet;
         self.intercept = if self.rising { (jobs * wcet + rest) as i64 - t as i64 } else { ((jobs + 1) * wcet) as i64 };
@@ -322,7 +322,7 @@ impl Sweep {
 /// The kinks of all curves, each tagged with its task and kind.
 fn kinks(curves: &[Curve], last: u64) -> Progressions {
     let sources = curves.iter().enumerate().flat_map(|(index, curve)| {
-        let AnalysisTask { wcet, period, deadline } = curve.task;
+        let AnalysisTask { wcet, period, deadline, .. } = curve.task;
         let tag = index as u32 * 4;
         [(0, period, tag), (wcet, period, tag + 1), (deadline, period, tag + TAG_DEADLINE)]
     });

@@ -142,8 +142,9 @@ impl Sweep<'_> {
     /// The least fixed point of task `k`, at whose deadline the sweep is; `Err` with a lower bound on it if that is not
     /// found soon.
     fn least(&self, k: usize) -> Result<Fixed, u64> {
-        let window = self.tasks[k].deadline;
-        ascend(&self.tasks[k], self.bounds[k], |response, x| {
+        let (task, window) = (&self.tasks[k], self.tasks[k].deadline);
+        ascend(task, self.bounds[k], |response, x| {
+            let response = task.arrivals_within(response);
             let parts = |segment: &Segment| {
                 let executed = (i128::from(response) - segment.from).max(0) as u128;
                 executed.min(u128::from(window - segment.opens))
@@ -175,12 +176,13 @@ mod tests {
         let task = (2u64..40, 1u64..=100, 1u64..=100).prop_map(|(period, share, shorter)| {
             let wcet = (period * share / 100).max(1);
             let deadline = wcet + (period - wcet) * shorter / 100;
-            AnalysisTask::new(wcet, period, deadline)
+            AnalysisTask { ends_waiting: shorter % 3 == 0, ..AnalysisTask::new(wcet, period, deadline) }
         });
         let tasks = prop::collection::vec((task, 1u64..12), 2..60);
         (1u32..6, tasks, 1u64..50).prop_map(|(cpus, tasks, scale)| {
             let lighter = |(task, divisor): (AnalysisTask, u64)| {
-                AnalysisTask::new((task.wcet * scale / divisor).max(1), task.period * scale, task.deadline * scale)
+                let wcet = (task.wcet * scale / divisor).max(1);
+                AnalysisTask { wcet, period: task.period * scale, deadline: task.deadline * scale, ..task }
             };
             TaskSet::new(cpus, tasks.into_iter().map(lighter).collect()).expect("in range")
         })

@@ -64,10 +64,10 @@ struct Kink {
     rising: bool,
 }
 
-/// Where a walk starts: the headroom there and the slope of the sum of all terms.
+/// Where a walk starts: the window there, the headroom and the slope of the sum of all terms.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    response: u64,
+    window: u64,
     x: u64,
     headroom: i128,
     slope: i128,
@@ -121,11 +121,12 @@ impl<'a> Recurrence<'a> {
             }
             *steps -= 1;
             let x = response - task.wcet + 1;
+            let window = task.arrivals_within(response);
             let (mut total, mut slope) = (0u128, 0i128);
             self.plateaus.clear();
             self.kinks.clear();
             for i in (0..others).filter(|&i| i != k) {
-                let term = self.term(i, slacks[i], response, x);
+                let term = self.term(i, slacks[i], window, x);
                 total += u128::from(term.value.min(x));
                 slope += i128::from(term.rising);
                 self.kinks.extend(term.kink.map(|distance| Kink { distance, task: i, rising: term.rising }));
@@ -136,7 +137,7 @@ impl<'a> Recurrence<'a> {
             if headroom >= 1 {
                 return Fixed::At(response);
             }
-            match self.walk(Place { response, x, headroom, slope }, slacks, task.deadline + 1 - response) {
+            match self.walk(Place { window, x, headroom, slope }, slacks, task.deadline + 1 - response) {
                 Walk::Fixed { distance } if response + distance <= task.deadline => {
                     return Fixed::At(response + distance);
                 }
@@ -162,7 +163,7 @@ impl<'a> Recurrence<'a> {
         };
         self.kinks.truncate(near);
         let mut kinks = BinaryHeap::from_iter(self.kinks.drain(..).filter(|kink| kink.distance < horizon).map(Reverse));
-        let Place { response, x, mut headroom, mut slope } = start;
+        let Place { window, x, mut headroom, mut slope } = start;
         let mut distance = 0;
         for _ in 0..=2 * near {
             let next = kinks.peek().map_or(horizon, |Reverse(kink)| kink.distance);
@@ -173,7 +174,7 @@ impl<'a> Recurrence<'a> {
             headroom += growth * i128::from(next - distance);
             distance = next;
             let Some(Reverse(kink)) = kinks.pop() else { break };
-            let term = self.term(kink.task, slacks[kink.task], response + distance, x + distance);
+            let term = self.term(kink.task, slacks[kink.task], window + distance, x + distance);
             slope += i128::from(term.rising) - i128::from(kink.rising);
             let following = term.kink.map(|beyond| Kink { distance: distance + beyond, rising: term.rising, ..kink });
             kinks.extend(following.filter(|kink| kink.distance < horizon).map(Reverse));
@@ -213,10 +214,10 @@ impl<'a> Recurrence<'a> {
         }
     }
 
-    fn term(&self, i: usize, slack: u64, response: u64, x: u64) -> Term {
+    fn term(&self, i: usize, slack: u64, window: u64, x: u64) -> Term {
         let other = &self.tasks[i];
         // z = R + D - C - S cannot be negative: S <= D - C.
-        let (jobs, rest) = self.periods[i].divide(response + other.deadline - other.wcet - slack);
+        let (jobs, rest) = self.periods[i].divide(window + other.deadline - other.wcet - slack);
         let workload = jobs * other.wcet + other.wcet.min(rest);
         let in_job = rest < other.wcet;
         let cap = self.caps[i];

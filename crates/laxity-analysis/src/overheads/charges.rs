@@ -76,7 +76,7 @@ pub(super) fn inflate(
     if window <= lost {
         return Err(OverheadError::NoWindow { task: index, lost, window });
     }
-    Ok(AnalysisTask { wcet, period: task.period - lost, deadline: task.deadline - lost })
+    Ok(AnalysisTask { wcet, period: task.period - lost, deadline: task.deadline - lost, ..*task })
 }
 
 /// `count * cost`, saturating: a saturated charge is refused later.

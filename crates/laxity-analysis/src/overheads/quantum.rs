@@ -73,7 +73,7 @@ pub fn quantum(
         }
         let wcet = round_up(system, index, task, &mut charges, effective)?;
         let (period, deadline) = shorten(index, task, late, system.quantum.0, timing)?;
-        inflated.tasks.push(AnalysisTask { wcet, period, deadline });
+        inflated.tasks.push(AnalysisTask { wcet, period, deadline, ..*task });
         inflated.charges.push(charges);
     }
     Ok(inflated)
