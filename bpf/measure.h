@@ -6,6 +6,9 @@
  * of a scheduler that is not measured. An interval goes into the buffer of notes, and what does not fit there is counted. Each
  * begins and ends on one CPU, but for the one from a kick on. The time to write one down lies between intervals.
  *
+ * Where holds are timed, too (hold.h), one decision in LAXITY_TURN is for them, with the switch that follows, and one handler in as
+ * many: what it takes itself is not written down, and each hold of a lock is, in its place.
+ *
  * Where Linux itself works it cannot be seen from here: before a handler of a timer begins, and after a thread was chosen. The
  * first is known from when the timer was due, the second from the thread, which finds `runs_since` in its page.
  */
@@ -32,7 +35,16 @@ enum laxity_span {
 	SPAN_REARMING,
 	/* From when one of the two timers was due until its handler begins. */
 	SPAN_LATENESS,
+	/*
+	 * From when a lock is asked for until it is given back, an enum laxity_lock each; `at` is when what it is a part of began, and
+	 * `from` is that: SPAN_RELEASE, SPAN_SCHEDULING, SPAN_SWITCH or SPAN_TICK. See hold.h.
+	 */
+	SPAN_LINKS,
+	SPAN_TIMES,
+	SPAN_EARLY,
 };
+/* No divisor of what comes again and again: decisions alternate between the end of a job and the begin of one. */
+#define LAXITY_TURN 5
 
 struct laxity_interval {
 	/* When it began, on the monotonic clock; and how long it was, in ns. */
@@ -40,7 +52,7 @@ struct laxity_interval {
 	u64 span;
 	u16 kind;
 	u16 cpu;
-	/* The CPU that interrupted it. */
+	/* The CPU that interrupted it; of a hold, what it is a part of. */
 	u16 from;
 	u16 unused;
 };
@@ -57,6 +69,9 @@ struct laxity_measured {
 	u64 kicked_by;
 	/* Jobs released on it. */
 	u64 releases;
+	/* Decisions, and handlers, until one of them is for holds. */
+	u32 decision_turn;
+	u32 handler_turn;
 	struct laxity_interval interval;
 };
 
@@ -79,6 +94,12 @@ LAXITY_INLINE struct laxity_measured *measured_here(void)
 	return setting.is_measured ? measured_on(bpf_get_smp_processor_id()) : 0;
 }
 
+LAXITY_INLINE void write_interval(struct laxity_measured *it)
+{
+	if (bpf_ringbuf_output(&notes, &it->interval, sizeof(it->interval), BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&state.unmeasured, 1);
+}
+
 /* Writes an interval of this CPU down. */
 LAXITY_INLINE void note_interval(struct laxity_measured *it, u32 kind, u64 from, u64 to)
 {
@@ -87,8 +108,44 @@ LAXITY_INLINE void note_interval(struct laxity_measured *it, u32 kind, u64 from,
 	it->interval.kind = kind;
 	it->interval.cpu = bpf_get_smp_processor_id();
 	it->interval.from = it->kicked_by;
-	if (bpf_ringbuf_output(&notes, &it->interval, sizeof(it->interval), BPF_RB_NO_WAKEUP))
-		__sync_fetch_and_add(&state.unmeasured, 1);
+	write_interval(it);
+}
+
+/* Whether what goes on here is for holds. */
+LAXITY_INLINE int is_for_holds(void)
+{
+	return laxity_holds_are_timed && laxity_holds_here()->is_timed;
+}
+
+/* What begins here is for holds, if it is its turn. */
+LAXITY_INLINE void begin_holds(u32 *turn)
+{
+	struct laxity_holds *holds = laxity_holds_here();
+
+	if (!laxity_holds_are_timed)
+		return;
+	*turn = *turn ? *turn - 1 : LAXITY_TURN - 1;
+	holds->count = 0;
+	holds->is_timed = !*turn;
+}
+
+/* The holds of what goes on since that time are written down, if it `counts`. */
+LAXITY_INLINE void note_holds(struct laxity_measured *it, u32 kind, u64 since, int counts)
+{
+	struct laxity_holds *holds = laxity_holds_here();
+	u32 at;
+
+	for (at = 0; counts && at < LAXITY_HELD && at < holds->count; at++) {
+		struct laxity_held *held = &holds->held[at & (LAXITY_HELD - 1)];
+
+		it->interval.at = since;
+		it->interval.span = held->span;
+		it->interval.kind = SPAN_LINKS + held->lock;
+		it->interval.cpu = bpf_get_smp_processor_id();
+		it->interval.from = kind;
+		write_interval(it);
+	}
+	holds->count = 0;
 }
 
 /* What a decision was about. */
@@ -114,6 +171,7 @@ LAXITY_INLINE void begin_decision(u32 cpu)
 	if (kicked)
 		note_interval(it, it->kicked_by == cpu ? SPAN_KICK_HERE : SPAN_KICK, kicked, now);
 	it->rearming = it->decided = 0;
+	begin_holds(&it->decision_turn);
 	it->began = bpf_ktime_get_ns();
 }
 
@@ -124,6 +182,13 @@ LAXITY_INLINE void end_decision(u32 cpu, u32 decided)
 
 	if (!it)
 		return;
+	if (is_for_holds()) {
+		note_holds(it, SPAN_SCHEDULING, it->began, decided != DECIDED_ELSE);
+		/* Those of the switch are next, if there is one. */
+		it->decided = decided == DECIDED_SWITCH;
+		laxity_holds_here()->is_timed = it->decided;
+		return;
+	}
 	now = bpf_ktime_get_ns();
 	if (decided != DECIDED_ELSE) {
 		/* As if it came last: a CPU does one thing at a time in a trace, too. */
@@ -143,6 +208,11 @@ LAXITY_INLINE void end_switch(u32 cpu, struct laxity_job *job)
 
 	if (!it)
 		return;
+	if (is_for_holds()) {
+		note_holds(it, SPAN_SWITCH, it->began, job && it->decided);
+		it->decided = laxity_holds_here()->is_timed = 0;
+		return;
+	}
 	now = bpf_ktime_get_ns();
 	if (job && it->decided)
 		note_interval(it, SPAN_SWITCH, it->decided, now);
@@ -162,7 +232,7 @@ LAXITY_INLINE void rearm(u32 number, u64 sleeps)
 	u64 began = it ? bpf_ktime_get_ns() : 0;
 
 	await(number);
-	if (!it)
+	if (!it || is_for_holds())
 		return;
 	if (sleeps)
 		note_interval(it, SPAN_REARMING, began, bpf_ktime_get_ns());
@@ -175,7 +245,8 @@ LAXITY_GLOBAL int note_kick(u32 cpu)
 {
 	struct laxity_measured *it = measured_on(cpu);
 
-	if (it && !it->kicked) {
+	/* It lasts while this CPU goes on. */
+	if (it && !it->kicked && !is_for_holds()) {
 		it->kicked_by = bpf_get_smp_processor_id();
 		it->kicked = bpf_ktime_get_ns();
 	}
@@ -199,6 +270,7 @@ LAXITY_INLINE u64 begin_handler(void)
 	if (!it)
 		return 0;
 	it->releases = 0;
+	begin_holds(&it->handler_turn);
 	return bpf_ktime_get_ns();
 }
 
@@ -210,6 +282,11 @@ LAXITY_INLINE void end_handler(u32 kind, u64 due, u64 began)
 
 	if (!it)
 		return;
+	if (is_for_holds()) {
+		note_holds(it, kind, began, kind != SPAN_RELEASE || it->releases);
+		laxity_holds_here()->is_timed = 0;
+		return;
+	}
 	now = bpf_ktime_get_ns();
 	if (kind == SPAN_RELEASE && !it->releases)
 		return;

@@ -2,8 +2,9 @@
 
     measure_kernel.py [--for SPAN] [--tasks LIST] [--only LIST] [--out FOLDER] PROGRAMS
 
-PROGRAMS is the folder with laxity, laxity-scheduler and laxity-scheduler.bpf.o. Writes a file of `laxity sched measure`
-for each realization into FOLDER, each from a machine of its own; those that are there are kept. Realizations that
+PROGRAMS is the folder with laxity, laxity-scheduler and laxity-scheduler.bpf.o. Writes two files of `laxity sched measure`
+for each realization into FOLDER, each two from a machine of their own; those that are there are kept: what it costs where no
+CPU waits for a lock, as in that machine, and what it costs at most where 32 CPUs do, as the paper's. Realizations that
 release jobs where they run are measured on one CPU: there one instruction takes one nanosecond, and each run says the
 same. Those with a dedicated CPU need two, and CPUs of the lab take turns: what another CPU carries out in between is a
 part of an interval, too. So jobs are short there, a tenth of the samples is left out, and the IPI latency is that of an
@@ -26,8 +27,10 @@ CPUS = {
     for queue in "CFH"
     for name in [("", "Em"), ("", "E1"), ("", "Qm"), ("", "Q1"), ("S-", "Qm"), ("S-", "Q1")]
 }
-# What is measured where none is named.
-COARSE = [name for name in CPUS if "C" in name]
+# What is measured where none is named: what the paper measured, and HE1, from which HEm has its IPI latency.
+PAPER = ["CEm", "CE1", "FEm", "FE1", "HEm", "HE1", "CQm", "CQ1", "S-CQm", "S-CQ1"]
+# As the paper's machine.
+WAITING = 32
 # How much of a CPU jobs take, and how many of the samples are left out, both in percent, by the CPUs of the machine.
 LOADS = {1: 20, 2: 2}
 OUTLIERS = {1: 1, 2: 10}
@@ -45,7 +48,8 @@ def measure(programs: list[Path], file: Path, options: str, seconds: float) -> N
     realization, smp = file.stem, CPUS[file.stem]
     label = f"emulated machine, instruction counts; commit {commit()}"
     options = (
-        f"{options} --realization {realization} --load {LOADS[smp]} --outliers {OUTLIERS[smp]} --out /out/overheads"
+        f"{options} --realization {realization} --load {LOADS[smp]} --outliers {OUTLIERS[smp]} --waiting {WAITING} "
+        "--out /out/overheads"
     )
     script = f"laxity sched measure {options} --label '{label}'\n"
     machine = file.with_suffix("")
@@ -54,6 +58,8 @@ def measure(programs: list[Path], file: Path, options: str, seconds: float) -> N
     sys.stdout.flush()
     if code:
         raise kernel_lab.FailedError(f"the measurement of {realization} ended with {code}")
+    contended = f"{realization}-waiting-{WAITING}.toml"
+    (machine / "overheads" / contended).replace(file.with_name(contended))
     (machine / "overheads" / f"{realization}.toml").replace(file)
 
 
@@ -63,7 +69,7 @@ def main() -> int:
     parser.add_argument("--for", dest="span", default="10s", help="for each number of tasks; default: 10s")
     parser.add_argument("--tasks", default="25,50,75,100,125,150,175,200,225,250")
     parser.add_argument(
-        "--only", metavar="LIST", default=",".join(COARSE), help="these realizations; default: %(default)s"
+        "--only", metavar="LIST", default=",".join(PAPER), help="these realizations; default: %(default)s"
     )
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "kernel-overheads")
     parser.add_argument("--timeout", type=float, default=3600, help="of each machine, in seconds; default: 3600")

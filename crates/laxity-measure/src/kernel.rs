@@ -8,6 +8,10 @@ use laxity_model::{
 
 use crate::samples::Samples;
 
+mod waiting;
+
+pub use waiting::{Hold, Waiting};
+
 /// A time that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
@@ -31,11 +35,17 @@ pub enum Part {
     Lateness,
     /// What an interruption takes from a task that is alone: Linux's own tick, most of all.
     Interruption,
+    /// From when the lock of the links is asked for until it is given back.
+    Links,
+    /// The same, of the lock of the tasks that wait for a time.
+    Times,
+    /// A job that arrives is put into a queue of kind F or H, without a lock.
+    Early,
 }
 
 impl Part {
     /// All, in the order in which they are listed.
-    pub const ALL: [Part; 10] = [
+    pub const ALL: [Part; 13] = [
         Part::Release,
         Part::Scheduling,
         Part::Switch,
@@ -46,7 +56,15 @@ impl Part {
         Part::Rearming,
         Part::Lateness,
         Part::Interruption,
+        Part::Links,
+        Part::Times,
+        Part::Early,
     ];
+
+    /// Whether it is measured only where that is asked for: how long locks are held.
+    pub const fn is_hold(self) -> bool {
+        matches!(self, Part::Links | Part::Times | Part::Early)
+    }
 
     /// The name in files.
     pub const fn name(self) -> &'static str {
@@ -61,6 +79,9 @@ impl Part {
             Part::Rearming => "rearming",
             Part::Lateness => "timer_lateness",
             Part::Interruption => "interruption",
+            Part::Links => "links_held",
+            Part::Times => "times_held",
+            Part::Early => "early",
         }
     }
 }
@@ -119,14 +140,14 @@ impl ByTasks {
         self.len() == 0
     }
 
-    fn of(&self, tasks: u32, part: Part, outliers: u32) -> Option<Filtered> {
+    pub(crate) fn of(&self, tasks: u32, part: Part, outliers: u32) -> Option<Filtered> {
         filtered(self.0.get(&tasks)?.get(&part)?, outliers)
     }
 
-    /// The parts of which there is no sample.
+    /// The parts of which there is no sample; holds are not among them.
     pub fn missing(&self) -> Vec<Part> {
         let has = |part: &Part| self.0.values().any(|parts| parts.get(part).is_some_and(|samples| !samples.is_empty()));
-        Part::ALL.into_iter().filter(|part| !has(part)).collect()
+        Part::ALL.into_iter().filter(|part| !part.is_hold() && !has(part)).collect()
     }
 
     /// A profile for the worst case and one for the average, called `name` and that, with what they follow from:

@@ -17,7 +17,7 @@ pub struct Interval {
     pub kind: Span,
     /// The CPU where it ended.
     pub cpu: u16,
-    /// Of kicks: the CPU that kicked.
+    /// Of kicks: the CPU that kicked. Of holds: the number of what it is a part of ([`Interval::whole`]), which began at `at`.
     pub from: u16,
 }
 
@@ -43,11 +43,17 @@ pub enum Span {
     Rearming,
     /// From when the timer of releases or of a quantum was due until its handler begins.
     Lateness,
+    /// From when the lock of the links is asked for until it is given back.
+    Links,
+    /// The same, of the lock of the tasks that wait for a time.
+    Times,
+    /// A job that arrives is put into a queue of kind F or H, without a lock.
+    Early,
 }
 
 impl Span {
     /// In the order of the numbers of the kernel's side.
-    pub const ALL: [Span; 8] = [
+    pub const ALL: [Span; 11] = [
         Span::Release,
         Span::Scheduling,
         Span::Switch,
@@ -56,7 +62,15 @@ impl Span {
         Span::Tick,
         Span::Rearming,
         Span::Lateness,
+        Span::Links,
+        Span::Times,
+        Span::Early,
     ];
+
+    /// Whether it is a hold of a lock, or of none, as a part of something else.
+    pub const fn is_hold(self) -> bool {
+        matches!(self, Span::Links | Span::Times | Span::Early)
+    }
 
     /// What a trace calls it; `None`: it has no such thing.
     fn overhead(self) -> Option<OverheadKind> {
@@ -66,7 +80,7 @@ impl Span {
             Span::Switch => Some(OverheadKind::ContextSwitch),
             Span::Rearming => Some(OverheadKind::TimerRearming),
             Span::Tick => Some(OverheadKind::Tick),
-            Span::Kick | Span::KickHere | Span::Lateness => None,
+            Span::Kick | Span::KickHere | Span::Lateness | Span::Links | Span::Times | Span::Early => None,
         }
     }
 }
@@ -82,6 +96,11 @@ impl Interval {
         let (kind, cpu, from) = (fields.next_u16()?, fields.next_u16()?, fields.next_u16()?);
         let kind = Span::ALL.get(usize::from(kind)).copied()?;
         Some(Interval { at, span, kind, cpu, from })
+    }
+
+    /// Of a hold: what it is a part of.
+    pub fn whole(&self) -> Option<Span> {
+        Span::ALL.get(usize::from(self.from)).copied().filter(|_| self.kind.is_hold())
     }
 }
 
@@ -147,6 +166,9 @@ mod tests {
         let read = Interval { at: Instant(5_000), span: Nanos(70), kind: Span::Kick, cpu: 1, from: 2 };
         assert_eq!(Interval::read(&bytes), Some(read));
         bytes[16] = 8;
+        let hold = Interval::read(&bytes).expect("of the lock of the links");
+        assert_eq!((hold.kind, hold.whole()), (Span::Links, Some(Span::Switch)));
+        bytes[16] = 11;
         assert_eq!(Interval::read(&bytes), None, "no such kind");
         assert_eq!(Interval::read(&bytes[..20]), None);
     }

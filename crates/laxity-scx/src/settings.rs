@@ -29,6 +29,9 @@ pub struct Settings {
     /// Whether it measures how long it takes itself: into the trace, or else what the program that loads it prints last.
     #[serde(default)]
     pub overheads: bool,
+    /// Whether it measures how long locks are held, too, at the cost of every fifth interval.
+    #[serde(default)]
+    pub holds: bool,
 }
 
 /// A share of a CPU's time.

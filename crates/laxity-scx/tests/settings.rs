@@ -12,6 +12,7 @@ fn settings(policy: &str, cpus: &[usize], cluster_size: Option<usize>) -> Settin
         object: None,
         others: None,
         overheads: false,
+        holds: false,
     }
 }
 

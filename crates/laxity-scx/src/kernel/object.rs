@@ -100,6 +100,8 @@ pub struct Plan<'a> {
     pub others: Option<Share>,
     /// Whether it writes down how long it takes.
     pub is_measured: bool,
+    /// Whether it writes down how long locks are held, too.
+    pub is_held_measured: bool,
 }
 
 /// A thread that becomes a task: `struct laxity_begin`.
@@ -191,6 +193,11 @@ impl Kernel {
                 let value = map.initial_value_mut().unwrap_or_default();
                 size("the kind of ready queue", value.len(), queue.len())?;
                 value.copy_from_slice(&queue);
+            } else if name.ends_with("rodata.hold") {
+                let is_timed = words(&[u32::from(plan.is_measured && plan.is_held_measured)]);
+                let value = map.initial_value_mut().unwrap_or_default();
+                size("whether holds are timed", value.len(), is_timed.len())?;
+                value.copy_from_slice(&is_timed);
             } else if name == "jobs" {
                 size("a task", map.value_size() as usize, JobCounters::SIZE)?;
             } else if name == "notes" && (plan.is_traced || plan.is_measured) {

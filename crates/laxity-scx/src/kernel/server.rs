@@ -115,6 +115,7 @@ impl Server {
             is_traced,
             others: settings.others,
             is_measured: settings.overheads,
+            is_held_measured: settings.holds,
         };
         let kernel = Kernel::load(object, &plan)?;
         // From now on processes find it.

@@ -91,7 +91,7 @@ pub fn run(arguments: Arguments) -> Result<(), CliError> {
     };
     let Arguments { policy, realization, cluster_size, trace, others, overheads, .. } = arguments;
     let policy = named(policy, realization)?;
-    let settings = Settings { policy, cpus, cluster_size, trace, object: None, others, overheads };
+    let settings = Settings { policy, cpus, cluster_size, trace, object: None, others, overheads, holds: false };
     settings.check().map_err(|error| CliError::Argument { message: error.to_string() })?;
     let loader = ready()?;
     let settings = serde_json::to_string(&settings).expect("settings have no maps");

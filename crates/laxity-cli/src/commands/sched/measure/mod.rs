@@ -58,6 +58,9 @@ pub struct Arguments {
     /// Leave out the largest PERCENT of the samples
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = parse_thousandths)]
     outliers: Thousandths,
+    /// Also take the times for which locks are held, and write what it costs at most where so many CPUs wait for each other's: FOLDER/CEm-waiting-32.toml
+    #[arg(long, value_name = "CPUS", value_parser = clap::value_parser!(u32).range(2..=64))]
+    waiting: Option<u32>,
     /// Draw the tasks from this seed
     #[arg(long, value_name = "N", value_parser = parse_seed, default_value_t = 1)]
     seed: u64,
@@ -123,7 +126,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     }
     for name in realizations {
         let session = Session {
-            settings: settings(name, &cpus),
+            settings: Settings { holds: arguments.waiting.is_some(), ..settings(name, &cpus) },
             loader: &loader,
             jobs_on: cpus.len() - usize::from(name.ends_with('1')),
             counts: &arguments.tasks,
@@ -132,13 +135,24 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
             seed: arguments.seed,
             is_quiet: arguments.quiet,
         };
-        let measured = session.measure(&interrupt)?;
-        let measurement =
-            measured.measurement(&format!("kernel-{name}"), arguments.outliers.0, machine(&arguments, name, &cpus));
+        let (measured, waiting) = session.measure(&interrupt)?;
+        let Thousandths(outliers) = arguments.outliers;
+        let measurement = measured.measurement(&format!("kernel-{name}"), outliers, machine(&arguments, name, &cpus));
         if let Some(folder) = &arguments.out {
             write(&folder.join(format!("{name}.toml")), &measurement)?;
         }
         print(&arguments, name, &measured, &measurement, output)?;
+        if !arguments.quiet {
+            measured.missing().into_iter().filter_map(|part| missing(part, name)).for_each(output::note);
+        }
+        if let Some(cpus) = arguments.waiting {
+            let name = format!("{name}-waiting-{cpus}");
+            let contended = measured.contended(&waiting, &measurement, &format!("kernel-{name}"), cpus, outliers);
+            if let Some(folder) = &arguments.out {
+                write(&folder.join(format!("{name}.toml")), &contended)?;
+            }
+            print(&arguments, &name, &measured, &contended, output)?;
+        }
     }
     Ok(())
 }
@@ -211,6 +225,7 @@ fn settings(realization: &str, cpus: &[usize]) -> Settings {
         object: None,
         others: None,
         overheads: true,
+        holds: false,
     }
 }
 
@@ -279,9 +294,6 @@ fn print(
     }
     output.print(table.render(output.width()))?;
     output.finish()?;
-    for line in measured.missing().into_iter().filter_map(|part| missing(part, name)) {
-        output::note(line);
-    }
     if let Some(folder) = &arguments.out {
         output::note(format_args!("written to {}", folder.join(format!("{name}.toml")).display()));
     }
@@ -297,7 +309,7 @@ fn missing(part: Part, realization: &str) -> Option<String> {
         )),
         Part::Tick if !is_driven => None,
         Part::Rearming if realization.ends_with('1') => None,
-        Part::KickHere => None,
+        Part::KickHere | Part::Links | Part::Times | Part::Early => None,
         part => Some(format!("{realization}: there is no sample of {}; measure for longer with --for", part.name())),
     }
 }

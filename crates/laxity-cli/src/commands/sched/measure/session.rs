@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use laxity_measure::kernel::{ByTasks, Part};
-use laxity_model::{Instant, Nanos};
+use laxity_measure::kernel::{ByTasks, Hold, Part, Waiting};
+use laxity_model::{CpuId, Instant, Nanos};
 use laxity_scx::Settings;
 use laxity_scx::intervals::{Interval, Span};
 use laxity_sys::clock::{now, sleep_until};
@@ -57,7 +57,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// The reason of a program that ended early; [`CliError::Interrupted`]. The scheduler has ended, and so have all tasks.
-    pub fn measure(&self, interrupt: &Interrupt) -> Result<ByTasks, CliError> {
+    pub fn measure(&self, interrupt: &Interrupt) -> Result<(ByTasks, Waiting), CliError> {
         let name = &self.settings.policy;
         let progress = Progress::new(format!("{name} "), self.whole(), self.is_quiet);
         progress.doing(Instant::ZERO, "the kernel verifies the scheduler");
@@ -109,14 +109,18 @@ impl Session<'_> {
     }
 }
 
-/// All samples by the number of tasks at their time.
-fn sorted(windows: &[Window], intervals: &[Interval], seen: &[Seen], alone: &Seen) -> ByTasks {
-    let mut measured = ByTasks::default();
+/// All samples by the number of tasks at their time, and how often locks are taken.
+fn sorted(windows: &[Window], intervals: &[Interval], seen: &[Seen], alone: &Seen) -> (ByTasks, Waiting) {
+    let (mut measured, mut waiting) = (ByTasks::default(), Waiting::default());
     measured.extend(0, Part::Interruption, alone.interruptions.iter().map(|(_, span)| span.0));
     let tasks_at = |at: Instant| windows.iter().find(|it| it.from <= at && at < it.until).map(|it| it.tasks);
     for interval in intervals {
         if let Some(tasks) = tasks_at(interval.at) {
             measured.extend(tasks, part(interval.kind), [interval.span.0]);
+            if let Some(whole) = interval.whole() {
+                let &Interval { at: began, span, kind, cpu, .. } = interval;
+                waiting.add(tasks, Hold { lock: part(kind), whole: part(whole), cpu: CpuId(cpu), began, span });
+            }
         }
     }
     for &(at, span) in seen.iter().flat_map(|seen| &seen.first_instructions) {
@@ -124,7 +128,7 @@ fn sorted(windows: &[Window], intervals: &[Interval], seen: &[Seen], alone: &See
             measured.extend(tasks, Part::FirstInstruction, [span.0]);
         }
     }
-    measured
+    (measured, waiting)
 }
 
 fn part(span: Span) -> Part {
@@ -137,6 +141,9 @@ fn part(span: Span) -> Part {
         Span::Tick => Part::Tick,
         Span::Rearming => Part::Rearming,
         Span::Lateness => Part::Lateness,
+        Span::Links => Part::Links,
+        Span::Times => Part::Times,
+        Span::Early => Part::Early,
     }
 }
 
@@ -153,7 +160,7 @@ mod tests {
         let seen =
             Seen { first_instructions: vec![(Instant(350), Nanos(7)), (Instant(250), Nanos(8))], ..Seen::default() };
         let alone = Seen { interruptions: vec![(Instant(1), Nanos(9))], ..Seen::default() };
-        let found = sorted(&windows, &intervals, &[seen], &alone);
+        let (found, _) = sorted(&windows, &intervals, &[seen], &alone);
         let mut expected = ByTasks::default();
         expected.extend(0, Part::Interruption, [9]);
         expected.extend(5, Part::Release, [1, 2]);
