@@ -124,7 +124,9 @@ def chunk(data, tasks):
                     current[task] = job + 1 if kind == 8 else job
                 record |= {"task": task, "job": job}
             elif kind == 0 and field == "deadline_ns" and tag & 0x80:
-                record["deadline_ns"] = time + tasks[record["task"]]["deadline_ns"]
+                task = tasks[record["task"]]
+                if task.get("kind") != "best_effort":
+                    record["deadline_ns"] = time + task["deadline_ns"]
             else:
                 record |= value(field, data, tasks)
         yield record
