@@ -4,10 +4,13 @@
 //! For a campaign, `LAXITY_SYSTEMS=10000 cargo test -p laxity-tests --test coarse -- --nocapture`; `LAXITY_FIRST_SEED` says
 //! where to begin, `LAXITY_FEATURE` names one feature.
 
+use std::fmt::Debug;
+
 use laxity_analysis::check::Criterion;
 use laxity_model::{Instant, Nanos, Scheduler, Workload};
 use laxity_tests::coarse::rounded;
 use laxity_tests::features::{Feature, urgent_last};
+use laxity_tests::fixed_priority::{self, EMPHASES};
 use laxity_tests::judge::{checked, compare, just_proven, observe};
 use laxity_tests::simulate;
 use laxity_tests::systems::{UNIT, patterns};
@@ -35,8 +38,8 @@ fn grain(seed: u64) -> Nanos {
 }
 
 /// What the failed system is, with its file.
-fn context(feature: Feature, seed: u64, pattern: &Workload, scheduler: &Scheduler) -> String {
-    format!("{feature:?}, seed {seed}, {scheduler}\n{}", pattern.to_toml())
+fn context(kind: impl Debug, seed: u64, pattern: &Workload, scheduler: &Scheduler) -> String {
+    format!("{kind:?}, seed {seed}, {scheduler}\n{}", pattern.to_toml())
 }
 
 #[test]
@@ -73,12 +76,24 @@ fn no_job_exceeds_what_is_proven() {
     }
 }
 
-/// Simulates a system near the largest scale that is proven, rounded; whether anything is proven of it then.
+#[test]
+fn no_job_of_one_cpu_exceeds_what_is_proven() {
+    for emphasis in EMPHASES {
+        let proven =
+            seeds().filter(|&seed| exceeds_nothing(emphasis, fixed_priority::system(emphasis, seed), seed)).count();
+        eprintln!("{emphasis:?}: {proven} of {}", seeds().count());
+        assert!(proven > seeds().count() / 8, "{emphasis:?}: {proven} systems are too few to tell");
+    }
+}
+
 fn judge(feature: Feature, seed: u64) -> bool {
     let (workload, scheduler) = feature.system(seed);
-    if feature == Feature::Mixed && !checked(&workload, &scheduler).refusals.is_empty() {
-        return false;
-    }
+    let is_analysed = feature != Feature::Mixed || checked(&workload, &scheduler).refusals.is_empty();
+    is_analysed && exceeds_nothing(feature, (workload, scheduler), seed)
+}
+
+/// Simulates a system near the largest scale that is proven, rounded; whether anything is proven of it then.
+fn exceeds_nothing(kind: impl Debug, (workload, scheduler): (Workload, Scheduler), seed: u64) -> bool {
     let criterion = if seed.is_multiple_of(2) { Criterion::Soft } else { Criterion::Hard };
     let Some((workload, _)) = just_proven(&workload, &scheduler, criterion) else { return false };
     let workload = rounded(&workload, grain(seed));
@@ -92,7 +107,7 @@ fn judge(feature: Feature, seed: u64) -> bool {
     arrivals.extend(coarse);
     for pattern in &arrivals {
         let seen = observe(pattern, &scheduler, seed);
-        compare(&report, pattern, &seen, &context(feature, seed, pattern, &scheduler));
+        compare(&report, pattern, &seen, &context(&kind, seed, pattern, &scheduler));
     }
     true
 }
