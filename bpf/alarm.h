@@ -63,15 +63,14 @@ LAXITY_INLINE struct alarm *alarm_of(u32 which)
 LAXITY_GLOBAL int enter(u32 which, u32 number, u64 at, u32 keeps)
 {
 	struct alarm *alarm = alarm_of(which);
-	u64 asked;
 
 	if (!alarm)
 		return 0;
-	asked = laxity_ask();
+	laxity_ask();
 	bpf_spin_lock(&alarm->lock);
 	laxity_heap_set(&alarm->times, number, at, keeps);
 	bpf_spin_unlock(&alarm->lock);
-	laxity_gave_back(LOCK_TIMES, asked);
+	laxity_gave_back(LOCK_TIMES);
 	return 0;
 }
 
@@ -79,15 +78,15 @@ LAXITY_GLOBAL int enter(u32 which, u32 number, u64 at, u32 keeps)
 LAXITY_GLOBAL u64 next_of(u32 which)
 {
 	struct alarm *alarm = alarm_of(which);
-	u64 next, asked;
+	u64 next;
 
 	if (!alarm)
 		return LAXITY_NEVER;
-	asked = laxity_ask();
+	laxity_ask();
 	bpf_spin_lock(&alarm->lock);
 	next = laxity_heap_time(&alarm->times);
 	bpf_spin_unlock(&alarm->lock);
-	laxity_gave_back(LOCK_TIMES, asked);
+	laxity_gave_back(LOCK_TIMES);
 	if (which == ALARM && setting.others_period && alarm->others_at < next)
 		next = alarm->others_at;
 	return next;
@@ -192,17 +191,17 @@ LAXITY_INLINE u64 awaited_by(u32 which, struct laxity_job *job)
 LAXITY_GLOBAL u32 take_due(struct look *look)
 {
 	struct alarm *alarm = look ? alarm_of(look->which) : 0;
-	u64 next, asked;
+	u64 next;
 	u32 number;
 
 	if (!alarm)
 		return LAXITY_NONE;
-	asked = laxity_ask();
+	laxity_ask();
 	bpf_spin_lock(&alarm->lock);
 	number = laxity_heap_take(&alarm->times, look->now);
 	next = laxity_heap_time(&alarm->times);
 	bpf_spin_unlock(&alarm->lock);
-	laxity_gave_back(LOCK_TIMES, asked);
+	laxity_gave_back(LOCK_TIMES);
 	look->next = next;
 	return number;
 }

@@ -325,7 +325,7 @@ LAXITY_GLOBAL int laxity_happen(struct laxity_note *note)
 {
 	struct laxity_cluster *it;
 	struct laxity_task *job;
-	u64 foreseen, asked;
+	u64 foreseen;
 	int outcome;
 
 	if (!note)
@@ -336,11 +336,11 @@ LAXITY_GLOBAL int laxity_happen(struct laxity_note *note)
 	note->at = laxity_is_silent(note->kind) ? 0 : bpf_ktime_get_ns();
 	if (!it)
 		return LAXITY_NO_SUCH;
-	asked = laxity_ask();
+	laxity_ask();
 	foreseen = laxity_foresee(it, note);
 	if (foreseen)
-		laxity_gave_back(LOCK_NOT, asked);
-	asked = laxity_ask();
+		laxity_gave_back(LOCK_NOT);
+	laxity_ask();
 	bpf_spin_lock(&it->lock);
 	if (foreseen)
 		laxity_expect(&it->core, foreseen);
@@ -360,7 +360,7 @@ LAXITY_GLOBAL int laxity_happen(struct laxity_note *note)
 	if (note->is_news || note->links)
 		note->sequence = it->sequence++;
 	bpf_spin_unlock(&it->lock);
-	laxity_gave_back(LOCK_LINKS, asked);
+	laxity_gave_back(LOCK_LINKS);
 	return outcome;
 }
 
@@ -374,7 +374,6 @@ LAXITY_GLOBAL int laxity_begin_quantum(struct laxity_quantum_note *tick)
 	/* Not note->link, which is shorter. */
 	struct laxity_noted *link = (void *)((char *)tick + __builtin_offsetof(struct laxity_note, link));
 	struct laxity_cluster *it;
-	u64 asked;
 	int outcome;
 
 	if (!tick)
@@ -385,7 +384,7 @@ LAXITY_GLOBAL int laxity_begin_quantum(struct laxity_quantum_note *tick)
 	note->at = bpf_ktime_get_ns();
 	if (!it)
 		return LAXITY_NO_SUCH;
-	asked = laxity_ask();
+	laxity_ask();
 	bpf_spin_lock(&it->lock);
 	outcome = laxity_tick(&it->core, note->cpu, note->number);
 	note->is_news = outcome >= 0;
@@ -396,7 +395,7 @@ LAXITY_GLOBAL int laxity_begin_quantum(struct laxity_quantum_note *tick)
 		outcome = laxity_is_one_ready(&it->core);
 	}
 	bpf_spin_unlock(&it->lock);
-	laxity_gave_back(LOCK_LINKS, asked);
+	laxity_gave_back(LOCK_LINKS);
 	return outcome;
 }
 
@@ -404,16 +403,15 @@ LAXITY_GLOBAL int laxity_begin_quantum(struct laxity_quantum_note *tick)
 LAXITY_GLOBAL int laxity_is_awaited(u32 cluster)
 {
 	struct laxity_cluster *it = laxity_cluster_of(cluster);
-	u64 asked;
 	int is_awaited;
 
 	if (!it)
 		return 0;
-	asked = laxity_ask();
+	laxity_ask();
 	bpf_spin_lock(&it->lock);
 	is_awaited = laxity_is_one_ready(&it->core);
 	bpf_spin_unlock(&it->lock);
-	laxity_gave_back(LOCK_LINKS, asked);
+	laxity_gave_back(LOCK_LINKS);
 	return is_awaited;
 }
 
@@ -432,16 +430,15 @@ LAXITY_INLINE int laxity_is_resumable(u32 cluster, u32 task)
 LAXITY_GLOBAL u32 laxity_to_run(u32 cluster, u32 cpu)
 {
 	struct laxity_cluster *it = laxity_cluster_of(cluster);
-	u64 asked;
 	u32 next;
 
 	if (!it)
 		return LAXITY_NONE;
-	asked = laxity_ask();
+	laxity_ask();
 	bpf_spin_lock(&it->lock);
 	next = laxity_next(&it->core, cpu);
 	bpf_spin_unlock(&it->lock);
-	laxity_gave_back(LOCK_LINKS, asked);
+	laxity_gave_back(LOCK_LINKS);
 	return next;
 }
 

@@ -120,10 +120,11 @@ LAXITY_INLINE int is_for_holds(void)
 /* What begins here is for holds, if it is its turn. */
 LAXITY_INLINE void begin_holds(u32 *turn)
 {
-	struct laxity_holds *holds = laxity_holds_here();
+	struct laxity_holds *holds;
 
 	if (!laxity_holds_are_timed)
 		return;
+	holds = laxity_holds_here();
 	*turn = *turn ? *turn - 1 : LAXITY_TURN - 1;
 	holds->count = 0;
 	holds->is_timed = !*turn;

@@ -2,13 +2,14 @@
 
     measure_kernel.py [--for SPAN] [--tasks LIST] [--only LIST] [--out FOLDER] PROGRAMS
 
-PROGRAMS is the folder with laxity, laxity-scheduler and laxity-scheduler.bpf.o. Writes two files of `laxity sched measure`
-for each realization into FOLDER, each two from a machine of their own; those that are there are kept: what it costs where no
-CPU waits for a lock, as in that machine, and what it costs at most where 32 CPUs do, as the paper's. Realizations that
-release jobs where they run are measured on one CPU: there one instruction takes one nanosecond, and each run says the
-same. Those with a dedicated CPU need two, and CPUs of the lab take turns: what another CPU carries out in between is a
-part of an interval, too. So jobs are short there, a tenth of the samples is left out, and the IPI latency is that of an
-idle CPU, with what the sender still carries out, which is the more the more tasks there are.
+PROGRAMS is the folder with laxity, laxity-scheduler and laxity-scheduler.bpf.o. Writes two files of `laxity sched
+measure` for each realization into FOLDER, from a machine of its own: what it costs where no CPU waits for a lock, as in
+that machine, and what it costs at most where 32 CPUs do, as the paper's. Those that are there are kept.
+
+Realizations that release jobs where they run are measured on one CPU: there one instruction takes one nanosecond, and
+each run says the same. Those with a dedicated CPU need two, and CPUs of the lab take turns: what another CPU carries
+out in between is a part of an interval, too. So jobs are short there, a tenth of the samples is left out, and the IPI
+latency is that of an idle CPU, with what the sender still carries out, which is the more the more tasks there are.
 """
 
 import argparse

@@ -140,7 +140,7 @@ impl ByTasks {
         self.len() == 0
     }
 
-    pub(crate) fn of(&self, tasks: u32, part: Part, outliers: u32) -> Option<Filtered> {
+    fn of(&self, tasks: u32, part: Part, outliers: u32) -> Option<Filtered> {
         filtered(self.0.get(&tasks)?.get(&part)?, outliers)
     }
 
