@@ -59,6 +59,7 @@ pub mod packets;
 pub mod peer;
 pub mod peers;
 pub mod pi_lock;
+pub mod pi_mutex;
 pub mod process;
 pub mod program;
 pub mod random;

@@ -376,7 +376,10 @@ impl TraceHeader {
 
     /// Whether jobs of `task` have no deadlines of their own.
     pub(crate) fn lacks_deadlines(&self, task: TaskId) -> bool {
-        self.tasks.get(task.index()).is_some_and(|info| !info.kind.has_deadlines())
+        let lacks = |info: &TaskInfo| {
+            !info.kind.has_deadlines() || is_no_deadline(Instant::ZERO, Instant::ZERO.saturating_add(info.deadline))
+        };
+        self.tasks.get(task.index()).is_some_and(lacks)
     }
 
     /// Whether `task` is a best-effort task.

@@ -61,7 +61,9 @@ pub(super) enum Work {
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub lock: Lock,
-    /// What the job does while it holds the lock; locks that it waits for meanwhile are not counted in.
+    /// What the job does while it holds the lock; locks that it waits for meanwhile are not counted in. With the interrupts of all
+    /// operations that it issued before and may not have waited for: their bottom halves may run in its place, at the priority that
+    /// it inherits.
     pub demand: Demand,
     /// How many locks it holds already.
     pub depth: usize,
@@ -85,6 +87,8 @@ pub(super) struct Uses {
     pub ends_executing: bool,
     /// Whether the job holds nothing, and nothing need take time after its last section so far.
     has_just_unlocked: bool,
+    /// Interrupts of the operations so far that it does not wait for at once.
+    under_way: u64,
 }
 
 impl Uses {
@@ -137,7 +141,13 @@ impl Uses {
                     self.request(Lock::Gpu, body, gpus, gpu_use, held)
                 }
                 Step::GpuSection { body } => self.steps(body, gpus, gpu_use, held),
-                Step::Gpu(operation) => gpu_use.operation(operation, gpus),
+                Step::Gpu(operation) => {
+                    let demand = gpu_use.operation(operation, gpus);
+                    if operation.waiting == Waiting::Asynchronous {
+                        self.under_way = self.under_way.saturating_add(demand.interrupts);
+                    }
+                    demand
+                }
             });
         }
         demand
@@ -154,6 +164,7 @@ impl Uses {
         let at = self.requests.len();
         let depth = held.len();
         let follows_at_once = depth == 0 && self.has_just_unlocked;
+        let under_way = self.under_way;
         let demand = Demand::default();
         self.requests.push(Request { lock, demand, depth, within: Vec::new(), follows_at_once });
         held.push(at);
@@ -165,7 +176,8 @@ impl Uses {
         if held.is_empty() {
             self.has_just_unlocked = true;
         }
-        self.requests[at].demand = demand.clone();
+        let interrupts = demand.interrupts.saturating_add(under_way);
+        self.requests[at].demand = Demand { interrupts, ..demand.clone() };
         // It may have to wait for the lock.
         let (suspensions, requests) = (demand.suspensions.saturating_add(1), demand.requests.saturating_add(1));
         Demand { suspensions, requests, ..demand }

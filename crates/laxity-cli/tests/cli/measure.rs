@@ -57,6 +57,8 @@ fn json_is_the_same_measurement_and_can_be_charged() {
     let (code, out, err) =
         run(["measure", "--for", "1ns", "--json", "--cpus", &cpu.to_string(), "--out", &file.display().to_string()]);
     assert_eq!((code, err.as_str()), (0, ""), "nothing but JSON");
+    let (_, _, alone) = run(["measure", "--for", "1ns", "--cpus", &cpu.to_string()]);
+    assert!(alone.contains("no migration is measured"), "{alone}");
     assert_eq!(fs::read_to_string(&file).expect("written"), out);
     let found: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(found["machine"]["cpus"], serde_json::json!([cpu]));

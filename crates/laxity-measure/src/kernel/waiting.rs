@@ -21,11 +21,14 @@ pub struct Hold {
     pub span: Nanos,
 }
 
+/// How often each lock was taken in a whole, by when that began, and where.
+type Counts = BTreeMap<(Instant, CpuId), [u64; 3]>;
+
 /// How often locks are taken in releases, decisions, switches and ticks of one realization.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
     /// By the number of tasks, and of which whole.
-    wholes: BTreeMap<(u32, Part), BTreeMap<(Instant, CpuId), [u64; 3]>>,
+    wholes: BTreeMap<(u32, Part), Counts>,
     /// CPUs that have had each lock.
     holders: [BTreeSet<CpuId>; 3],
 }

@@ -165,12 +165,12 @@ impl Contention {
                 shared.set(duty);
                 // The hog sees it at its next period.
                 self.pause(&mut stream);
-                let (bytes, lost) = (shared.bytes.load(Ordering::SeqCst), shared.lost.load(Ordering::SeqCst));
+                let (bytes, had) = (shared.bytes.load(Ordering::SeqCst), shared.had.load(Ordering::SeqCst));
                 let beside = self.window(&mut stream);
                 let bytes = shared.bytes.load(Ordering::SeqCst) - bytes;
-                let lost = shared.lost.load(Ordering::SeqCst) - lost;
+                let had = shared.had.load(Ordering::SeqCst) - had;
                 if let (Some(solo), Some(beside)) = (solo, beside)
-                    && lost * 1_000 <= beside.elapsed.0 * (1_000 - UNDISTURBED)
+                    && had * 1_000 >= beside.elapsed.0 * UNDISTURBED
                 {
                     let traffic = bytes as f64 / beside.elapsed.0 as f64;
                     of_duty.push(Sample { ratio: solo.rate() / beside.rate(), traffic, solo: solo.rate() });
@@ -211,9 +211,10 @@ impl Contention {
 struct Shared {
     /// In thousandths.
     duty: AtomicU64,
-    /// Bytes that the hog had, and nanoseconds in which it wanted its CPU and had it not.
+    /// Bytes that the hog had.
     bytes: AtomicU64,
-    lost: AtomicU64,
+    /// For how many nanoseconds it has had its CPU, as it says itself all the time: a hog that has none says nothing.
+    had: AtomicU64,
     is_over: AtomicBool,
 }
 
@@ -228,20 +229,23 @@ impl Shared {
         let mut stream = Stream::beyond_caches(pattern, cpu);
         while !self.is_over.load(Ordering::SeqCst) {
             let duty = self.duty.load(Ordering::SeqCst);
-            let (begin, ran) = (now(), thread_cpu_time());
-            let end = Instant((begin.0 / PERIOD.0 + 1) * PERIOD.0);
+            let end = Instant((now().0 / PERIOD.0 + 1) * PERIOD.0);
             let busy = Instant(end.0.saturating_sub(PERIOD.0) + PERIOD.0 * duty / 1_000);
             while now() < busy {
                 self.bytes.fetch_add(stream.step(), Ordering::SeqCst);
+                self.has_cpu();
             }
             while now() < end && (duty > 0 || !self.is_over.load(Ordering::SeqCst)) {
                 std::hint::spin_loop();
+                self.has_cpu();
             }
-            let elapsed = now() - begin;
-            let ran = thread_cpu_time().0 - ran.0;
-            self.lost.fetch_add(elapsed.0.saturating_sub(ran), Ordering::SeqCst);
         }
         Ok(())
+    }
+
+    /// The hog has had its CPU until now.
+    fn has_cpu(&self) {
+        self.had.store(thread_cpu_time().0, Ordering::SeqCst);
     }
 }
 
@@ -302,6 +306,38 @@ mod tests {
                 laxity_testing::skip("other programs disturbed all turns")
             }
             Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn a_hog_without_a_cpu_is_told_from_one_that_does_no_harm() {
+        let usable = scheduling::usable_cpus().expect("Linux says which");
+        let &[first, second, ..] = &usable[..] else { return laxity_testing::skip("one CPU has no interference") };
+        let is_over = AtomicBool::new(false);
+        let found = thread::scope(|scope| {
+            let (is_over, said) = (&is_over, std::sync::mpsc::channel());
+            scope.spawn(move || {
+                let urgent =
+                    scheduling::pin(second).and_then(|()| scheduling::Attributes::fifo_not_inherited(1).give_to(0));
+                let is_urgent = urgent.is_ok();
+                said.0.send(urgent).expect("it is waited for");
+                while is_urgent && !is_over.load(Ordering::SeqCst) {
+                    std::hint::spin_loop();
+                }
+            });
+            let found =
+                said.1.recv().expect("it says so").map(|()| {
+                    Contention { duties: vec![1_000], turns: 5, ..Contention::new([first, second]) }.measure()
+                });
+            is_over.store(true, Ordering::SeqCst);
+            found
+        });
+        match found {
+            Err(error) => laxity_testing::skip(error),
+            Ok(Err(ContentionError::Disturbed { .. })) => {}
+            // Linux may let others have the CPU for a twentieth of each second.
+            Ok(Ok(measured)) => assert!(measured.iter().all(|one| one.traffic > 0), "{measured:?}"),
+            Ok(Err(error)) => panic!("{error}"),
         }
     }
 

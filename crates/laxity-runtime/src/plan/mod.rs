@@ -272,8 +272,10 @@ impl LivePlan {
         let use_gpus = tasks.iter().any(TaskPlan::uses_gpu);
         let is_ours = system.is_some();
         // Where jobs spin, Linux schedules the threads that handle interrupts.
-        let is_linked = is_ours && !(use_gpus && tasks.iter().any(|task| task.spins));
-        let handling = handling(workload, linux, use_gpus);
+        let has_spinning = use_gpus && tasks.iter().any(|task| task.spins);
+        let is_linked = is_ours && !has_spinning;
+        let is_followed = !has_spinning && matches!(linux, LinuxScheduler::Laxity | LinuxScheduler::Kernel);
+        let handling = handling(workload, is_followed, use_gpus);
         let header = TraceHeader { is_linked, handling, ..header(compiled, workload, linux) };
         let locks = &compiled.locks.configs;
         let pools =
@@ -424,14 +426,11 @@ fn without_modelled_interrupts(workload: &Workload) -> Workload {
     workload
 }
 
-/// How threads are scheduled that handle interrupts, each of one device. Those of GPUs are above all tasks under classes of Linux.
-fn handling(workload: &Workload, linux: LinuxScheduler, use_gpus: bool) -> InterruptHandling {
+/// How threads are scheduled that handle interrupts, each of one device. Those of GPUs are above all tasks, unless they follow their
+/// owners (`is_followed`).
+fn handling(workload: &Workload, is_followed: bool, use_gpus: bool) -> InterruptHandling {
     match workload.gpu_management.handling {
-        InterruptHandling::Klmirqd { .. }
-            if matches!(linux, LinuxScheduler::Laxity | LinuxScheduler::Kernel) || !use_gpus =>
-        {
-            InterruptHandling::Klmirqd { threads: None }
-        }
+        InterruptHandling::Klmirqd { .. } if is_followed || !use_gpus => InterruptHandling::Klmirqd { threads: None },
         low @ InterruptHandling::PreemptRt(ThreadPriority::Low) if !use_gpus => low,
         _ => InterruptHandling::PreemptRt(ThreadPriority::High),
     }

@@ -1,9 +1,10 @@
 //! GPUs: the same grants simulated and live, engines that are busy one at a time, and nothing left behind.
 
 use laxity_model::{Engine, Instant, JobId, Nanos, Workload};
+use laxity_runtime::LinuxScheduler;
 use laxity_trace::{Event, Record};
 
-use crate::harness::{completions, live, lives, ms, replicas, same_live, simulated, workload};
+use crate::harness::{completions, live, live_by, lives, ms, replicas, same_live, simulated, workload};
 
 const GPU: &str = r#"
 [platform]
@@ -120,6 +121,41 @@ body = [{{ cpu = "1 ms" }}, {{ kernel = "5 ms", asynchronous = true }}, {{ cpu =
         assert!(ended == begun && ended == 2 * (5 + 4), "{arbitration}: {ended} of {begun}");
         let served = records.iter().filter(|record| matches!(record.event, Event::Serve { job: Some(_), .. }));
         assert!(served.count() >= ended - 1, "{arbitration}: the owner of each interrupt is known");
+    }
+}
+
+/// The three are released together again and again. The least urgent issues its operation then, is preempted, and has what the
+/// thread needs that handles interrupts: for the others, which spin on both CPUs until it does.
+#[test]
+fn jobs_that_spin_do_not_wait_for_one_that_they_preempted() {
+    for handling in ["linux", "klmirqd"] {
+        let workload = workload(&format!(
+            r#"
+scheduler = "G-RM"
+[platform]
+cpus = 2
+[[platform.gpu]]
+name = "gpu0"
+bandwidth = "2 GB/s"
+[gpu_management]
+arbitration = "driver_spinning"
+handling = "{handling}"
+[[task]]
+name = "a"
+period = "40 ms"
+body = [{{ cpu = "1 ms" }}, {{ kernel = "3 ms" }}, {{ cpu = "1 ms" }}]
+[[task]]
+name = "x"
+period = "20 ms"
+body = [{{ cpu = "1 ms" }}, {{ kernel = "2 ms" }}]
+[[task]]
+name = "z"
+period = "50 ms"
+body = [{{ kernel = "1 ms" }}, {{ cpu = "1 ms" }}]
+"#
+        ));
+        let Some(records) = live_by(&workload, ms(2_000), LinuxScheduler::Laxity) else { return };
+        assert_eq!(ends(&records), 50 + 100 + 40, "{handling}");
     }
 }
 

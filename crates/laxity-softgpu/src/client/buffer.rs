@@ -1,12 +1,12 @@
 //! Buffers in device memory, and the bytes of them that operations use.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use laxity_sys::pi_mutex::PiMutex;
 use laxity_sys::sparse::{Window, page};
 
 use super::shared::Shared;
-use super::stream::lock;
 use crate::error::GpuError;
 use crate::message::{Message, Request};
 
@@ -19,7 +19,7 @@ pub struct Buffer {
 #[derive(Debug)]
 struct Allocation {
     length: usize,
-    uses: Mutex<Vec<Use>>,
+    uses: PiMutex<Vec<Use>>,
     // Unmapped before it is given back: another process may get it next.
     window: Window,
     given: Given,
@@ -54,7 +54,7 @@ impl Buffer {
         let end = offset + asked.max(1).next_multiple_of(page());
         let window = given.shared.memory.map(offset..end);
         let window = window.map_err(|error| GpuError::Map { asked, error: Arc::new(error) })?;
-        Ok(Buffer { allocation: Arc::new(Allocation { length, uses: Mutex::default(), window, given }) })
+        Ok(Buffer { allocation: Arc::new(Allocation { length, uses: PiMutex::default(), window, given }) })
     }
 
     /// Its length in bytes.
@@ -94,7 +94,7 @@ impl Buffer {
     pub(super) fn claim(&self, range: Range<usize>, writes: bool) -> Result<Claim, GpuError> {
         self.check(&range)?;
         let used = Use { range, writes };
-        let mut uses = lock(&self.allocation.uses);
+        let mut uses = self.allocation.uses.lock();
         if let Some(other) = uses.iter().find(|other| other.conflicts(&used)) {
             let (start, end) = (other.range.start.max(used.range.start), other.range.end.min(used.range.end));
             return Err(GpuError::Race { start, end });
@@ -120,7 +120,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let mut uses = lock(&self.allocation.uses);
+        let mut uses = self.allocation.uses.lock();
         // It does not matter which of several equal uses goes.
         if let Some(position) = uses.iter().position(|used| *used == self.used) {
             uses.swap_remove(position);

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use laxity_model::{Engine, Nanos};
 use laxity_sys::packets::Packets;
+use laxity_sys::pi_mutex::{Happening, PiMutex};
 use laxity_sys::process::forks;
 use laxity_sys::sparse::Sparse;
 
@@ -33,11 +34,11 @@ pub(super) struct Shared {
     pub memory: Sparse,
     /// The server's answers. Held from question to answer, as answers come in the order of questions.
     answers: Mutex<Receiver<Reply>>,
-    operations: Mutex<Operations>,
+    operations: PiMutex<Operations>,
     numbers: AtomicU64,
     limit: Arc<Limit>,
     /// The callback thread. `None`: callbacks are not called any more.
-    pub callbacks: Mutex<Option<Sender<Call>>>,
+    pub callbacks: PiMutex<Option<Sender<Call>>>,
     is_gone: AtomicBool,
 }
 
@@ -62,8 +63,8 @@ pub(super) type Call = (Arc<Core>, Callback, bool);
 /// The number of outstanding operations.
 #[derive(Debug, Default)]
 struct Limit {
-    taken: Mutex<usize>,
-    freed: Condvar,
+    taken: AtomicUsize,
+    freed: Happening,
 }
 
 /// The permission for one outstanding operation.
@@ -72,8 +73,9 @@ pub(super) struct Permit(Arc<Limit>);
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        *lock(&self.0.taken) -= 1;
-        self.0.freed.notify_one();
+        if self.0.taken.fetch_sub(1, Ordering::AcqRel) == OUTSTANDING_MAX {
+            self.0.freed.happen();
+        }
     }
 }
 
@@ -88,10 +90,10 @@ impl Shared {
             engines,
             memory,
             answers: Mutex::new(answers),
-            operations: Mutex::default(),
+            operations: PiMutex::default(),
             numbers: AtomicU64::new(0),
             limit: Arc::default(),
-            callbacks: Mutex::new(None),
+            callbacks: PiMutex::default(),
             is_gone: AtomicBool::new(false),
         }
     }
@@ -128,11 +130,9 @@ impl Shared {
 
     /// Waits until one more operation may be outstanding.
     pub fn make_room(&self) -> Result<Permit, GpuError> {
-        let mut taken = lock(&self.limit.taken);
-        while *taken >= OUTSTANDING_MAX {
-            taken = self.limit.freed.wait(taken).unwrap_or_else(PoisonError::into_inner);
-        }
-        *taken += 1;
+        let taken = &self.limit.taken;
+        let one_more = |taken: usize| (taken < OUTSTANDING_MAX).then_some(taken + 1);
+        self.limit.freed.wait_until(|| taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_ok());
         Ok(Permit(self.limit.clone()))
     }
 
@@ -150,7 +150,7 @@ impl Shared {
         let issue = Issue { operation: number, stream, job, engine, duration, has_work };
         let outstanding = Outstanding { core: core.clone(), index, work, failure: None, _permit: permit };
         {
-            let mut operations = lock(&self.operations);
+            let mut operations = self.operations.lock();
             if operations.is_gone {
                 drop(operations);
                 return Err(self.gone());
@@ -158,7 +158,7 @@ impl Shared {
             operations.by_number.insert(number, outstanding);
         }
         if self.packets.send(&Request::Issue(issue).encode()).is_err() {
-            let outstanding = lock(&self.operations).by_number.remove(&number);
+            let outstanding = self.operations.lock().by_number.remove(&number);
             drop(outstanding);
             return Err(self.gone());
         }
@@ -167,11 +167,11 @@ impl Shared {
 
     /// Carries out the work of operation `number`, whose engine is this process's now, and tells the server.
     pub fn work(&self, number: u64) {
-        let work = lock(&self.operations).by_number.get_mut(&number).and_then(|outstanding| outstanding.work.take());
+        let work = self.operations.lock().by_number.get_mut(&number).and_then(|outstanding| outstanding.work.take());
         let Some(work) = work else { return };
         let result = super::threads::guarded(work);
         if let Err(reason) = result
-            && let Some(outstanding) = lock(&self.operations).by_number.get_mut(&number)
+            && let Some(outstanding) = self.operations.lock().by_number.get_mut(&number)
         {
             let (stream, index) = (outstanding.core.name.clone(), outstanding.index);
             outstanding.failure = Some(GpuError::Failed { stream, index, reason: reason.into() });
@@ -184,13 +184,13 @@ impl Shared {
 
     /// Forgets an operation that is complete. Returns its stream, and its failure if it failed.
     pub fn take(&self, number: u64) -> Option<(Arc<Core>, Option<GpuError>)> {
-        let outstanding = lock(&self.operations).by_number.remove(&number)?;
+        let outstanding = self.operations.lock().by_number.remove(&number)?;
         Some((outstanding.core.clone(), outstanding.failure.clone()))
     }
 
     /// Passes `callback` to the callback thread.
     pub fn call_back(&self, core: &Arc<Core>, callback: Callback, is_counted: bool) {
-        if let Some(callbacks) = lock(&self.callbacks).as_ref() {
+        if let Some(callbacks) = self.callbacks.lock().as_ref() {
             let _ = callbacks.send((core.clone(), callback, is_counted));
         }
     }
@@ -198,7 +198,7 @@ impl Shared {
     /// The server is gone: pending operations will not complete.
     pub fn lose(&self) {
         let lost = {
-            let mut operations = lock(&self.operations);
+            let mut operations = self.operations.lock();
             operations.is_gone = true;
             std::mem::take(&mut operations.by_number)
         };

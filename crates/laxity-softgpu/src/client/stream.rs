@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use laxity_model::{CopyDirection, Engine, Nanos};
 use laxity_policy::gpu::copy_engine;
+use laxity_sys::pi_mutex::{Happening, PiGuard, PiMutex};
 
 use super::Handle;
 use super::buffer::Buffer;
@@ -68,8 +69,8 @@ pub(super) struct Core {
     /// How many callbacks have returned.
     called: AtomicU64,
     is_gone: AtomicBool,
-    progress: Mutex<Progress>,
-    changed: Condvar,
+    progress: PiMutex<Progress>,
+    changed: Happening,
     /// For the server. An outstanding operation keeps both alive, until it completes or the link ends.
     shared: Arc<Shared>,
 }
@@ -99,8 +100,8 @@ impl Stream {
             completed: AtomicU64::new(0),
             called: AtomicU64::new(0),
             is_gone: AtomicBool::new(false),
-            progress: Mutex::default(),
-            changed: Condvar::new(),
+            progress: PiMutex::default(),
+            changed: Happening::default(),
             shared: handle.shared.clone(),
         };
         Stream { handle, core: Arc::new(core) }
@@ -355,11 +356,9 @@ impl Event {
         while wait == Wait::Spinning && !is_over() {
             std::hint::spin_loop();
         }
-        let mut progress = self.core.lock();
-        while !is_over() {
-            progress = self.core.changed.wait(progress).unwrap_or_else(PoisonError::into_inner);
-        }
-        match progress.failure.take() {
+        self.core.changed.wait_until(is_over);
+        let failure = self.core.lock().failure.take();
+        match failure {
             Some(failure) => Err(failure),
             None if self.is_complete() => Ok(()),
             None => Err(shared.gone()),
@@ -384,8 +383,8 @@ impl CopyOut {
 }
 
 impl Core {
-    fn lock(&self) -> MutexGuard<'_, Progress> {
-        lock(&self.progress)
+    fn lock(&self) -> PiGuard<'_, Progress> {
+        self.progress.lock()
     }
 
     /// The job of its owner that operations are issued for now.
@@ -430,7 +429,7 @@ impl Core {
         let mut progress = self.lock();
         change(&mut progress);
         drop(progress);
-        self.changed.notify_all();
+        self.changed.happen();
     }
 }
 
@@ -444,7 +443,8 @@ impl Drop for Core {
     }
 }
 
-/// No code that panics runs under these locks.
+/// No code that panics runs under these locks, and no thread waits for one that a less urgent thread may have: those are
+/// [`PiMutex`]es.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -25,7 +25,7 @@ use laxity_sys::{futex, scheduling};
 use super::inside;
 use super::options::Options;
 use super::shared::{Call, Shared, Work};
-use super::stream::{KernelResult, lock};
+use super::stream::KernelResult;
 use crate::error::Panicked;
 use crate::message::{Message, PACKET_MAX, Reply};
 
@@ -107,7 +107,7 @@ impl Threads {
         };
         let (interrupt, interrupts) = channel();
         let (call, calls) = channel();
-        *lock(&shared.callbacks) = Some(call);
+        *shared.callbacks.lock() = Some(call);
         let started = (|| {
             for engine in Engine::ALL {
                 let (shared, is_closing) = (shared.clone(), threads.is_closing.clone());
@@ -142,7 +142,7 @@ impl Threads {
             }
             Err(error) => {
                 // Without a link no other thread would tell those that run.
-                *lock(&shared.callbacks) = None;
+                *shared.callbacks.lock() = None;
                 threads.close(shared);
                 Err(error)
             }
@@ -243,7 +243,7 @@ fn handle(shared: &Shared, interrupts: &Receiver<u64>, handling: &dyn Handling) 
     }
     // The link has ended, and all interrupts before that are handled.
     shared.lose();
-    *lock(&shared.callbacks) = None;
+    *shared.callbacks.lock() = None;
 }
 
 fn call_back(calls: &Receiver<Call>, handling: &dyn Handling) {

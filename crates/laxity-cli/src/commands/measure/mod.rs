@@ -91,12 +91,20 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         return nodes::run(&arguments, file, output);
     }
     let quiet = arguments.quiet || arguments.json;
-    let session = Session::new(options(&arguments)?).map_err(refused)?;
+    let options = options(&arguments)?;
+    let is_alone = options.cpus.len() == 1;
+    let session = Session::new(options).map_err(refused)?;
     let interrupt = Interrupt::watch();
     // Before anything is measured: an error about a missing folder should not take half a minute.
     let file = arguments.out.as_deref().map(open).transpose()?;
     if !quiet {
         say(&session);
+    }
+    if is_alone && !quiet {
+        output::warning(
+            "with one CPU no interrupt between CPUs and no migration is measured, and the profile says that they cost nothing: \
+             for workloads of several CPUs measure on two (--cpus)",
+        );
     }
     let measurement = measure(session, arguments.duration, quiet, &interrupt)?;
     if let Some(file) = file {
