@@ -1,6 +1,6 @@
 //! Workloads from files and from standard input.
 
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use laxity_model::Workload;
 
 use crate::error::CliError;
+use crate::output;
 
 /// What `-` is called in messages.
 const STDIN: &str = "<stdin>";
@@ -34,6 +35,22 @@ pub fn is_json(path: &Path, text: &str) -> bool {
         Some("json") => true,
         Some("toml") => false,
         _ => text.trim_start().starts_with('{'),
+    }
+}
+
+/// Warns if `workload`, which was read from `file`, has code that is not found from the folder of `out`, to which it was written.
+pub fn warn_of_moved_code(workload: &Workload, file: &Path, out: &Path) {
+    let folder = |path: &Path| {
+        fs::canonicalize(path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))).ok()
+    };
+    let nodes = workload.graphs.iter().flat_map(|graph| &graph.nodes).map(|node| &node.run);
+    let has_code = workload.tasks.iter().map(|task| &task.run).chain(nodes).any(Option::is_some);
+    if has_code && folder(out) != folder(file) {
+        output::warning(format_args!(
+            "{}: paths of code start at the folder of the file; move it beside {}",
+            out.display(),
+            name(file)
+        ));
     }
 }
 

@@ -81,6 +81,14 @@ fn a_quantum_is_decided_by_the_priorities_of_its_beginning() {
 #[test]
 fn a_job_that_spins_until_an_interrupt_may_complete_after_the_tick_of_that_instant() {
     let header = Setup { quantum: Some(4), ..setup(1) }.header();
+    judge_spinning(&header, &[4]);
+    // The handler began before, and its end is at the tick.
+    judge_spinning(&header, &[3, 4]);
+}
+
+/// Handlers of the GPU's interrupt begin and end at `handled`.
+fn judge_spinning(header: &TraceHeader, handled: &[u64]) {
+    let (begin, end) = (handled[0], handled[handled.len() - 1]);
     let found = |is_interrupted: bool, linked: u64| {
         let cpu = CpuId(0);
         let mut events = vec![
@@ -91,15 +99,20 @@ fn a_job_that_spins_until_an_interrupt_may_complete_after_the_tick_of_that_insta
             (1, release(B, 21)),
             (1, ready(B)),
             (2, Event::SpinBegin { cpu, job: A }),
-            (4, Event::Interrupt { cpu, device: DeviceId(0), job: Some(A) }),
+            (begin, Event::Interrupt { cpu, device: DeviceId(0), job: Some(A) }),
+            (begin, Event::BottomHalfBegin { cpu, device: DeviceId(0), job: Some(A) }),
+            (end, Event::BottomHalfEnd { cpu, device: DeviceId(0), job: Some(A) }),
             (4, Event::SpinEnd { cpu, job: A }),
             (4, complete(0, A)),
             (linked, link(0, B)),
             (linked, dispatch(0, B)),
             (linked + 1, Event::End),
         ];
-        events.retain(|(_, event)| is_interrupted || !matches!(event, Event::Interrupt { .. }));
-        judge(&header, &events)
+        let is_handler = |event: &Event| {
+            matches!(event, Event::Interrupt { .. } | Event::BottomHalfBegin { .. } | Event::BottomHalfEnd { .. })
+        };
+        events.retain(|(_, event)| is_interrupted || !is_handler(event));
+        judge(header, &events)
     };
     assert!(found(true, 4).is_clean() && found(true, 8).is_clean() && found(false, 4).is_clean());
     let what = Problem::NotWorkConserving { waiting: B, waiting_urgency: deadline(21) };

@@ -136,6 +136,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         if !arguments.quiet && !arguments.json {
             output.finish()?;
             output::note(format_args!("the best is in {}; `laxity check` and `laxity run` take it", path.display()));
+            input::warn_of_moved_code(&tuned.workload, &arguments.file, path);
         }
     }
     match interrupt.is_requested() {

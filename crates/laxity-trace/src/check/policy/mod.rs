@@ -68,7 +68,7 @@ pub struct PolicyCheck {
     links: Links,
     /// The CPUs that do not run what they are linked to; followed only where `ideal`.
     mismatched: BTreeSet<CpuId>,
-    /// When a device last interrupted.
+    /// When a device last interrupted, or a bottom half on a CPU's stack was done.
     interrupted_at: Option<Instant>,
     now: Instant,
     ended: bool,
@@ -351,7 +351,7 @@ impl PolicyCheck {
                     boundaries.dispatched(cpu);
                 }
             }
-            Event::Interrupt { .. } => self.interrupted_at = Some(at),
+            Event::Interrupt { .. } | Event::BottomHalfEnd { .. } => self.interrupted_at = Some(at),
             // The job goes on after all handlers of that instant, that of a tick included.
             Event::SpinEnd { cpu, .. } if self.interrupted_at == Some(at) => self.links.note_dispatch(at, cpu),
             Event::Priority { job, .. } => self.links.note_priority(at, job, &self.replay),

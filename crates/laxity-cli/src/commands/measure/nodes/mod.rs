@@ -3,7 +3,6 @@
 mod alone;
 mod settle;
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -110,15 +109,8 @@ fn write(out: &Path, file: &Path, settled: &Workload, arguments: &Arguments) -> 
     let failed = |source| CliError::Write { path: out.to_owned(), source };
     profile.file.write_all(text.as_bytes()).map_err(failed)?;
     profile.file.commit()?;
-    let folder = |path: &Path| {
-        fs::canonicalize(path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))).ok()
-    };
-    if folder(out) != folder(file) && !arguments.quiet {
-        output::warning(format_args!(
-            "{}: paths of code start at the folder of the file; move it beside {}",
-            out.display(),
-            file.display()
-        ));
+    if !arguments.quiet {
+        input::warn_of_moved_code(settled, file, out);
     }
     Ok(())
 }
