@@ -120,6 +120,34 @@ fn judge_spinning(header: &TraceHeader, handled: &[u64]) {
     assert_eq!(only(&found(false, 8)), (4, Some(CpuId(0)), None, what));
 }
 
+/// A has nothing left when a bottom half takes its CPU, which is done just where a quantum begins.
+#[test]
+fn a_job_that_goes_on_after_a_handler_may_complete_after_the_tick_of_that_instant() {
+    let header = Setup { quantum: Some(4), ..setup(1) }.header();
+    let found = |ended: u64, linked: u64| {
+        let cpu = CpuId(0);
+        let events = vec![
+            (0, release(A, 10)),
+            (0, ready(A)),
+            (0, link(0, A)),
+            (0, dispatch(0, A)),
+            (1, release(B, 21)),
+            (1, ready(B)),
+            (3, Event::BottomHalfBegin { cpu, device: DeviceId(0), job: None }),
+            (ended, Event::BottomHalfEnd { cpu, device: DeviceId(0), job: None }),
+            (4, complete(0, A)),
+            (linked, link(0, B)),
+            (linked, dispatch(0, B)),
+            (linked + 1, Event::End),
+        ];
+        judge(&header, &events)
+    };
+    assert!(found(4, 4).is_clean() && found(4, 8).is_clean() && found(3, 4).is_clean());
+    let what = Problem::NotWorkConserving { waiting: B, waiting_urgency: deadline(21) };
+    assert_eq!(only(&found(4, 12)), (8, Some(CpuId(0)), None, what));
+    assert_eq!(only(&found(3, 8)), (4, Some(CpuId(0)), None, what));
+}
+
 #[test]
 fn staggered_quanta_begin_late_by_the_cpus_share() {
     // Quanta begin at 0, 4, 8 on cpu0 and at 2, 6, 10 on cpu1.

@@ -76,7 +76,7 @@ pub(super) struct CpuState {
     pub free_since: Instant,
     /// Whether the job it lost then had been dispatched at that very instant.
     pub free_late: bool,
-    /// When a job was last dispatched on it.
+    /// When a job was last dispatched on it, or went on there after a handler.
     dispatched_at: Option<Instant>,
 }
 
@@ -248,6 +248,14 @@ impl Links {
     /// A job was dispatched on `cpu`, or goes on there after it spun.
     pub fn note_dispatch(&mut self, at: Instant, cpu: CpuId) {
         self.dispatched_at = Some(at);
+        if let Some(state) = self.cpus.get_mut(cpu.index()) {
+            state.dispatched_at = Some(at);
+        }
+    }
+
+    /// A handler on `cpu` is done. The job there goes on after that, and after the tick of that instant, if there is one: if it has
+    /// nothing left, it leaves the CPU when the tick has decided.
+    pub fn note_handled(&mut self, at: Instant, cpu: CpuId) {
         if let Some(state) = self.cpus.get_mut(cpu.index()) {
             state.dispatched_at = Some(at);
         }

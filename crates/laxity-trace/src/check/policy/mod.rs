@@ -351,7 +351,11 @@ impl PolicyCheck {
                     boundaries.dispatched(cpu);
                 }
             }
-            Event::Interrupt { .. } | Event::BottomHalfEnd { .. } => self.interrupted_at = Some(at),
+            Event::Interrupt { .. } => self.interrupted_at = Some(at),
+            Event::BottomHalfEnd { cpu, .. } => {
+                self.interrupted_at = Some(at);
+                self.links.note_handled(at, cpu);
+            }
             // The job goes on after all handlers of that instant, that of a tick included.
             Event::SpinEnd { cpu, .. } if self.interrupted_at == Some(at) => self.links.note_dispatch(at, cpu),
             Event::Priority { job, .. } => self.links.note_priority(at, job, &self.replay),
