@@ -1,5 +1,6 @@
 //! `laxity gpu exec` and `laxity gpu trace`: programs that know nothing of Laxity.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use laxity_testing::Directory;
@@ -129,6 +130,19 @@ fn a_filter_of_ffmpeg_runs_under_an_arbitration_and_leaves_a_legal_trace() {
     let (code, out, err) = run(["gpu", "trace", &path(&log), "-o", &trace]);
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("of 2 streams"), "a queue for uploads and one for filters: {out}");
+    assert!(!err.contains("within a line"), "{err}");
+    let whole = fs::read_dir(&log)
+        .expect("the folder")
+        .flatten()
+        .find(|file| file.path().extension() == Some("jsonl".as_ref()));
+    let whole = whole.expect("a log").path();
+    let text = fs::read(&whole).expect("a log");
+    let place_of_cut = results.path().join("cut");
+    fs::create_dir(&place_of_cut).expect("a folder");
+    fs::write(place_of_cut.join("cut.jsonl"), &text[..text.len() - 5]).expect("it is written");
+    let (code, out, err) = run(["gpu", "trace", &path(&place_of_cut), "-o", &path(&results.path().join("cut.lxt"))]);
+    assert!(code == 0 && out.contains("records of"), "{out}{err}");
+    assert!(err.contains("cut.jsonl: it ends within a line"), "{err}");
     let (code, out, err) = run(["trace", &trace, "check"]);
     assert_eq!(code, 0, "{out}{err}");
     assert!(out.contains("yes  a legal schedule"), "{out}");

@@ -13,6 +13,7 @@ pub struct Logs {
     pub(super) arbitration: Arbitration,
     /// By program and number.
     pub(super) streams: Vec<StreamLog>,
+    cut_off: Vec<PathBuf>,
 }
 
 /// What one stream noted.
@@ -66,7 +67,8 @@ impl Logs {
     /// All logs in `folder`.
     ///
     /// # Errors
-    /// [`LogError`]. The last line of a killed program may be half a line, and is left out.
+    /// [`LogError`]. The last line of a program that was killed, or whose disk was full, may be half a line, and is left out: see
+    /// [`Logs::cut_off`].
     pub fn read(folder: &Path) -> Result<Logs, LogError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -81,9 +83,12 @@ impl Logs {
         }
         paths.sort();
         let mut arbitration: Option<Arbitration> = None;
-        let mut streams = Vec::new();
+        let (mut streams, mut cut_off) = (Vec::new(), Vec::new());
         for path in paths {
             let text = fs::read_to_string(&path).map_err(failed(&path))?;
+            if !text.is_empty() && !text.ends_with('\n') {
+                cut_off.push(path.clone());
+            }
             let Some((of_program, found)) = read_one(&path, &text)? else { continue };
             streams.extend(found);
             match &arbitration {
@@ -95,7 +100,12 @@ impl Logs {
             }
         }
         let arbitration = arbitration.ok_or_else(|| LogError::Empty(folder.to_owned()))?;
-        Ok(Logs { arbitration, streams })
+        Ok(Logs { arbitration, streams, cut_off })
+    }
+
+    /// The files that end within a line: what their programs did afterwards is not known.
+    pub fn cut_off(&self) -> &[PathBuf] {
+        &self.cut_off
     }
 
     /// How many streams noted something.

@@ -11,7 +11,7 @@ use laxity_trace::codec::TraceWriter;
 use crate::commands::named::live;
 use crate::error::CliError;
 use crate::input;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::output_file::OutputFile;
 use crate::quantity::counted;
 
@@ -40,6 +40,12 @@ pub fn run(arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
         }
     }
     let logs = Logs::read(&arguments.folder).map_err(|error: LogError| live(error))?;
+    for log in logs.cut_off() {
+        output::warning(format_args!(
+            "{}: it ends within a line, as its program was killed or had no room on its disk; the trace lacks what it did then",
+            log.display()
+        ));
+    }
     let records = logs.records();
     let write = |source| CliError::Write { path: arguments.output.clone(), source };
     let file = OutputFile::create(&arguments.output)?;
