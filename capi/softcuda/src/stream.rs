@@ -126,8 +126,10 @@ impl Stream {
         let was_held_back = queue.is_held_back();
         queue.commands.extend(waits.into_iter().map(Command::Wait));
         queue.commands.push_back(command);
-        let result = self.advance(&mut queue);
+        // Before it is known whether it waits: what it waits for may be complete, and say so, while that is found out.
         self.count(was_held_back, &queue);
+        let result = self.advance(&mut queue);
+        self.count(true, &queue);
         result
     }
 
