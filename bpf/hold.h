@@ -42,7 +42,7 @@ struct laxity_holds {
 };
 
 const volatile u32 laxity_holds_are_timed SEC(".rodata.hold") = 0;
-struct laxity_holds laxity_holds[LAXITY_CPUS] SEC(".bss.hold") = {};
+struct laxity_holds laxity_holds[LAXITY_CPUS] SEC(".data.hold") = {};
 
 LAXITY_INLINE struct laxity_holds *laxity_holds_here(void)
 {
