@@ -6,7 +6,7 @@ use std::time::{Duration, Instant as WallInstant};
 use laxity_analysis::check::{Accounting, Criterion, JsonReport, Options, check};
 use laxity_model::{JobId, Nanos};
 use laxity_plan::default_duration;
-use laxity_trace::why::{self, Wanted, explain, job_name, longest, wanted, worst};
+use laxity_trace::why::{self, Wanted, explain, job_name, wanted, worth_explaining};
 use laxity_tune::{Effort, Host, Part, Score, Setting, Space, scaled, tune};
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -66,25 +66,19 @@ pub fn _why<'py>(
     let chosen = job.map(|text| wanted(header, text)).transpose().map_err(value_error)?;
     let jobs: Vec<JobId> = match chosen {
         Some(Wanted::Job(job)) => vec![job],
-        Some(Wanted::Task(task)) if !header.tasks[task.index()].kind.has_deadlines() => {
-            longest(records, task).into_iter().take(count).collect()
-        }
         of => {
             let task = of.map(|wanted| match wanted {
                 Wanted::Task(task) => task,
                 Wanted::Job(job) => job.task,
             });
-            let mut candidates = py.detach(|| worst(header, records, |job| task.is_none_or(|task| job.task == task)));
-            if by_response {
-                candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.time), candidate.job));
-            }
-            if candidates.is_empty() {
+            let found = py.detach(|| worth_explaining(header, records, task, by_response, count));
+            if found.is_empty() && count > 0 {
                 return Err(trace_error(
                     py,
                     &"no such job completed, so there is nothing to explain; record for longer",
                 ));
             }
-            candidates.into_iter().take(count).map(|candidate| candidate.job).collect()
+            found
         }
     };
     let explained = py.detach(|| explain(header, records, |job| jobs.contains(&job)));

@@ -76,6 +76,12 @@ fn no_job_exceeds_what_is_proven() {
     }
 }
 
+/// A job holds what another waits for while the bottom half of its operation, which it did not wait for, runs in its place.
+#[test]
+fn bottom_halves_of_earlier_operations_delay_those_that_wait_for_a_section() {
+    assert!(judge(Feature::SharedThreads, 1_393));
+}
+
 #[test]
 fn no_job_of_one_cpu_exceeds_what_is_proven() {
     for emphasis in EMPHASES {

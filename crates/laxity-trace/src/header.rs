@@ -375,11 +375,15 @@ impl TraceHeader {
     }
 
     /// Whether jobs of `task` have no deadlines of their own.
-    pub(crate) fn lacks_deadlines(&self, task: TaskId) -> bool {
-        let lacks = |info: &TaskInfo| {
-            !info.kind.has_deadlines() || is_no_deadline(Instant::ZERO, Instant::ZERO.saturating_add(info.deadline))
-        };
-        self.tasks.get(task.index()).is_some_and(lacks)
+    pub fn lacks_deadlines(&self, task: TaskId) -> bool {
+        self.has_made_up_deadlines(task) || self.tasks.get(task.index()).is_some_and(|info| !info.kind.has_deadlines())
+    }
+
+    /// Whether the deadlines of jobs of `task` are numbers that nothing means, as every job of a trace has one: those of best-effort
+    /// tasks, and of programs whose jobs have none.
+    pub fn has_made_up_deadlines(&self, task: TaskId) -> bool {
+        let relative = self.tasks.get(task.index()).map(|info| Instant::ZERO.saturating_add(info.deadline));
+        self.is_best_effort(task) || relative.is_some_and(|deadline| is_no_deadline(Instant::ZERO, deadline))
     }
 
     /// Whether `task` is a best-effort task.

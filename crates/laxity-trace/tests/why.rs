@@ -5,8 +5,8 @@ mod check_reference;
 use check_reference::hand::*;
 use check_reference::strange::any_records;
 use check_reference::{Setup, any_setup};
-use laxity_model::{CpuId, Engine, EngineOrder, GpuId, JobId, Nanos, OverheadKind};
-use laxity_trace::why::{Account, Explainer, Wanted, explain, job_name, line, row, wanted, worst};
+use laxity_model::{CpuId, Engine, EngineOrder, GpuId, Instant, JobId, Nanos, OverheadKind};
+use laxity_trace::why::{Account, Explainer, Wanted, explain, job_name, line, row, wanted, worst, worth_explaining};
 use laxity_trace::{
     DeviceInfo, EdgeInfo, EdgeKind, Event, GpuInfo, GraphInfo, LockInfo, LockKind, Origin, TaskKind, TraceHeader,
 };
@@ -427,6 +427,31 @@ fn the_worst_jobs_are_the_latest_and_those_that_never_completed() {
     let found = worst(&header, &trace(&events), |_| true);
     let found: Vec<(JobId, bool)> = found.iter().map(|candidate| (candidate.job, candidate.completed)).collect();
     assert_eq!(found, [(B, false), (A, true)], "C is pending, and not late");
+}
+
+/// A log of a program whose jobs have no deadlines says ten years.
+#[test]
+fn jobs_of_programs_without_deadlines_are_explained_by_what_they_took() {
+    let mut header = header(1);
+    header.tasks.iter_mut().for_each(|task| task.deadline = Nanos::LONGEST);
+    let due = |job| Event::Release { job, deadline: Instant(Nanos::LONGEST.0) };
+    let events = [
+        (0, due(A)),
+        (0, ready(A)),
+        (0, dispatch(0, A)),
+        (1, due(B)),
+        (5, complete(0, A)),
+        (5, ready(B)),
+        (5, dispatch(0, B)),
+        (9, complete(0, B)),
+        (9, Event::End),
+    ];
+    let records = trace(&events);
+    assert_eq!(worth_explaining(&header, &records, None, false, 2), [B, A]);
+    let row = row(&header, &account(&header, &events, B));
+    assert_eq!((row.deadline_ns, row.lateness_ns), (None, None));
+    header.tasks[0].deadline = Nanos::from_millis(3);
+    assert_eq!(worth_explaining(&header, &records, None, false, 2), [A], "only that has a deadline");
 }
 
 #[test]

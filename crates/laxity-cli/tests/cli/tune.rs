@@ -72,3 +72,23 @@ fn where_nothing_has_a_deadline_nothing_is_the_tightest() {
     assert_eq!(code, 0, "{err}");
     assert!(said.contains("the best is proven up to >=100.000 times these execution times\n"), "{said}");
 }
+
+/// A library of the workload is looked for in the folder of its file.
+#[test]
+fn a_file_in_another_folder_does_not_find_its_code() {
+    let folder = folder();
+    let file = folder.path().join("own.toml");
+    let text = "laxity = 1\nname = \"own\"\nplatform = { cpus = 1 }\n[[task]]\nname = \"a\"\nperiod = \"10 ms\"\n\
+                wcet = \"1 ms\"\nrun = { library = \"libcode.so\", symbol = \"step\" }\n";
+    fs::write(&file, text).expect("written");
+    fs::create_dir(folder.path().join("sub")).expect("a folder");
+    let says = |out: &str| {
+        let out = folder.path().join(out);
+        let words = ["tune".as_ref(), file.as_os_str(), "--within".as_ref(), "1s".as_ref(), "-o".as_ref()];
+        let (code, said, err) = run(words.into_iter().chain([out.as_os_str()]));
+        assert_eq!(code, 0, "{said}{err}");
+        err
+    };
+    assert!(says("sub/better.toml").contains("paths of code start at the folder of the file"));
+    assert!(!says("better.toml").contains("paths of code"));
+}

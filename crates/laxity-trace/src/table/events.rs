@@ -26,7 +26,8 @@ pub struct EventRow<'a> {
     pub task_name: Option<&'a str>,
     /// Which job of the task; the first is 0.
     pub job: Option<u32>,
-    /// The released job's absolute deadline, or that of a replenished server; null of a best-effort job, which has none.
+    /// The released job's absolute deadline, or that of a replenished server; null of a job that has none: a best-effort one, or a
+    /// program's.
     pub deadline_ns: Option<u64>,
     /// The source of an overhead or cache-related delay.
     pub kind: Option<&'static str>,
@@ -136,7 +137,7 @@ fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
     };
     match record.event {
         Event::Release { job, deadline } => {
-            let deadline = Some(deadline.0).filter(|_| !header.is_best_effort(job.task));
+            let deadline = Some(deadline.0).filter(|_| !header.has_made_up_deadlines(job.task));
             EventRow { deadline_ns: deadline, ..of_job("release", job) }
         }
         Event::Ready { job, cpu } => on("ready", cpu, job),

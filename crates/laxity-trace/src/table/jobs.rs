@@ -90,8 +90,7 @@ pub fn jobs<'a>(header: &'a TraceHeader, records: &[Record]) -> Result<Vec<JobRo
     let row = |history: &JobHistory| {
         let total = totals.get(&history.job).copied().unwrap_or_default();
         let source = timeline.served.get(&history.job);
-        // In the trace every job has a deadline, as the simulator and the codec want; that of best-effort jobs is made up.
-        let has_deadline = !header.is_best_effort(history.job.task);
+        let has_deadline = !header.has_made_up_deadlines(history.job.task);
         JobRow {
             task: history.job.task.0,
             task_name: task_name(header, history.job.task),

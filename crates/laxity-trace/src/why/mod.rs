@@ -32,7 +32,7 @@ pub use explainer::Explainer;
 pub use line::{Line, line};
 pub use names::{UnknownJob, Wanted, job_name, wanted};
 pub use row::{AccountRow, row};
-pub use worst::{Candidate, longest, worst};
+pub use worst::{Candidate, worst, worth_explaining};
 
 use crate::intervals::TrackError;
 use crate::{Record, TraceHeader};

@@ -79,7 +79,7 @@ pub struct CauseRow {
 /// The account with names.
 pub fn row<'a>(header: &'a TraceHeader, account: &Account) -> AccountRow<'a> {
     let Account { job, arrival, release, deadline, to, completed, .. } = *account;
-    let has_deadline = !header.is_best_effort(job.task);
+    let has_deadline = !header.has_made_up_deadlines(job.task);
     AccountRow {
         job: job_name(header, job),
         task: header.tasks.get(job.task.index()).map_or("", |task| task.name.as_str()),

@@ -22,8 +22,7 @@ pub struct Candidate {
 }
 
 /// The jobs that `wanted` says yes to, the latest first: by lateness, then by job. Jobs that are pending at the end are
-/// among them only if they missed their deadlines; best-effort jobs and interrupt threads, which have none of their own,
-/// are not.
+/// among them only if they missed their deadlines; jobs that have none of their own are not.
 pub fn worst(header: &TraceHeader, records: &[Record], wanted: impl Fn(JobId) -> bool) -> Vec<Candidate> {
     let mut replay = Replay::of_jobs_and_cpus(header);
     let mut end = Instant::ZERO;
@@ -57,15 +56,36 @@ pub fn worst(header: &TraceHeader, records: &[Record], wanted: impl Fn(JobId) ->
     candidates
 }
 
-/// The jobs of `task`, the ones that took longest first; those that are pending at the end took the time until then. For tasks
-/// without deadlines of their own, of which [`worst`] knows none.
-pub fn longest(records: &[Record], task: TaskId) -> Vec<JobId> {
+/// The `count` jobs of `task`, or of all tasks, that most need a reason: the latest, or those with the longest responses if
+/// `by_response`; where no job has a deadline of its own, those that took longest.
+pub fn worth_explaining(
+    header: &TraceHeader,
+    records: &[Record],
+    task: Option<TaskId>,
+    by_response: bool,
+    count: usize,
+) -> Vec<JobId> {
+    let mut all = (0..header.tasks.len() as u32).map(TaskId).filter(|&each| task.is_none_or(|task| task == each));
+    let is_wanted = |job: JobId| task.is_none_or(|task| job.task == task);
+    if all.all(|each| header.lacks_deadlines(each)) {
+        return longest(records, is_wanted).into_iter().take(count).collect();
+    }
+    let mut candidates = worst(header, records, is_wanted);
+    if by_response {
+        candidates.sort_by_key(|candidate| (Reverse(candidate.time), candidate.job));
+    }
+    candidates.into_iter().take(count).map(|candidate| candidate.job).collect()
+}
+
+/// The jobs that `wanted` says yes to, the ones that took longest first; those that are pending at the end took the time until
+/// then.
+fn longest(records: &[Record], wanted: impl Fn(JobId) -> bool) -> Vec<JobId> {
     let end = records.iter().map(|record| record.at).max().unwrap_or_default();
     let mut released = BTreeMap::new();
     let mut jobs = Vec::new();
     for &Record { at, event } in records {
         match event {
-            Event::Release { job, .. } if job.task == task => {
+            Event::Release { job, .. } if wanted(job) => {
                 released.insert(job, at);
             }
             Event::Complete { job, .. } => {

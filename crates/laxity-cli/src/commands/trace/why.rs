@@ -5,9 +5,9 @@ use std::path::Path;
 use clap::Args;
 use laxity_model::{JobId, Nanos, text::printable};
 use laxity_trace::why::{
-    self, Account, AccountRow, Blame, Line, Part, Wanted, explain, job_name, longest, wanted, worst,
+    self, Account, AccountRow, Blame, Line, Part, Wanted, explain, job_name, wanted, worth_explaining,
 };
-use laxity_trace::{Origin, Record, TaskKind, TraceHeader};
+use laxity_trace::{Origin, Record, TraceHeader};
 use serde::Serialize;
 
 use super::read::Source;
@@ -117,16 +117,7 @@ fn jobs(header: &TraceHeader, records: &[Record], chosen: Option<Wanted>, argume
         Some(Wanted::Task(task)) => Some(task),
         None => None,
     };
-    let count = arguments.worst.unwrap_or(1);
-    if let Some(task) = task.filter(|task| !header.tasks[task.index()].kind.has_deadlines()) {
-        return longest(records, task).into_iter().take(count).collect();
-    }
-    let mut candidates = worst(header, records, |job| task.is_none_or(|task| job.task == task));
-    if arguments.by == By::Response {
-        candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.time), candidate.job));
-    }
-    candidates.truncate(count);
-    candidates.into_iter().map(|candidate| candidate.job).collect()
+    worth_explaining(header, records, task, arguments.by == By::Response, arguments.worst.unwrap_or(1))
 }
 
 fn print(header: &TraceHeader, account: &Account, pieces: bool, output: &mut Output) -> Result<(), CliError> {
@@ -169,7 +160,7 @@ fn print(header: &TraceHeader, account: &Account, pieces: bool, output: &mut Out
 
 /// Whether the job has a deadline, and not just a number in the trace where others have theirs.
 fn has_deadline(header: &TraceHeader, account: &Account) -> bool {
-    header.tasks[account.job.task.index()].kind != TaskKind::BestEffort
+    !header.has_made_up_deadlines(account.job.task)
 }
 
 /// `12.3 ms, 2.3 ms late`.

@@ -241,7 +241,7 @@ impl<'a, W: io::Write> Exporter<'a, W> {
         let number = fact(Fact::Job, Value::Unsigned(job.index.into()));
         let what = What::Instant(Name::Release, Category::Job);
         self.packets.event(at, Track::task(job.task), what, vec![number.clone()])?;
-        let has_deadline = !self.header.is_best_effort(job.task);
+        let has_deadline = !self.header.has_made_up_deadlines(job.task);
         if has_deadline {
             self.deadlines.insert((deadline, job), false);
         }
@@ -265,7 +265,7 @@ impl<'a, W: io::Write> Exporter<'a, W> {
         let lanes = &mut self.lanes[job.task.index()];
         let Some(lane) = lanes.of.remove(&job) else { return Ok(()) };
         lanes.free.insert(lane);
-        let facts = completion_facts(history, !self.header.is_best_effort(job.task));
+        let facts = completion_facts(history, !self.header.has_made_up_deadlines(job.task));
         self.packets.event(at, Track::lane(job.task, lane, LaneKind::Jobs), What::End, facts)
     }
 
