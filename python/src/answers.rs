@@ -71,13 +71,15 @@ pub fn _why<'py>(
                 Wanted::Task(task) => task,
                 Wanted::Job(job) => job.task,
             });
-            let found = py.detach(|| worth_explaining(header, records, task, by_response, count));
-            if found.is_empty() && count > 0 {
+            // One at least is looked for, so that a trace without jobs is refused even where none are asked for.
+            let mut found = py.detach(|| worth_explaining(header, records, task, by_response, count.max(1)));
+            if found.is_empty() {
                 return Err(trace_error(
                     py,
                     &"no such job completed, so there is nothing to explain; record for longer",
                 ));
             }
+            found.truncate(count);
             found
         }
     };
