@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow_array::{RecordBatch, UInt32Array, UInt64Array};
 use laxity_gen::GENERATOR_VERSION;
 use laxity_model::{OverheadKind, OverheadProfile, OverheadTable};
-use laxity_study::gedf::GedfStudy;
+use laxity_study::gedf::{GedfStudy, Waiting};
 use laxity_study::klmirqd::KlmirqdStudy;
 use laxity_study::{Chunk, Counts, Row, Study, StudyError};
 use pyo3::prelude::*;
@@ -57,11 +57,17 @@ impl PyStudy {
     fn new(name: &str, options: &str) -> PyResult<Self> {
         let study: Box<dyn Study + Send> = match name {
             "brandenburg2009gedf" => Box::new(GedfStudy::new(options.parse().map_err(value_error)?)),
-            "brandenburg2009gedf_kernel" => Box::new(GedfStudy::in_kernel(options.parse().map_err(value_error)?)),
+            "brandenburg2009gedf_kernel" => {
+                Box::new(GedfStudy::in_kernel(options.parse().map_err(value_error)?, Waiting::Nothing))
+            }
+            "brandenburg2009gedf_kernel_waiting" => {
+                Box::new(GedfStudy::in_kernel(options.parse().map_err(value_error)?, Waiting::Longest))
+            }
             "elliott2012klmirqd" => Box::new(KlmirqdStudy::new(options.parse().map_err(value_error)?)),
             _ => {
                 let message = format!(
-                    "unknown study \"{name}\"; write brandenburg2009gedf, brandenburg2009gedf_kernel or elliott2012klmirqd"
+                    "unknown study \"{name}\"; write brandenburg2009gedf, brandenburg2009gedf_kernel, \
+                     brandenburg2009gedf_kernel_waiting or elliott2012klmirqd"
                 );
                 return Err(value_error(message));
             }

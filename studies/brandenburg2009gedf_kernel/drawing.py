@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from studies.brandenburg2009gedf.claims import FIGURE_ORDER, UTILIZATIONS
+from studies.brandenburg2009gedf.claims import FIGURE_ORDER, HARD, SOFT, UTILIZATIONS
 from studies.brandenburg2009gedf.drawing import GRAPH, UTILIZATION, insets, legend, look, row
-from studies.brandenburg2009gedf_kernel.claims import HARD, SOFT
-from studies.brandenburg2009gedf_kernel.overheads import REALIZATIONS, SOURCES, measured
+from studies.brandenburg2009gedf_kernel.overheads import ALONE, REALIZATIONS, SOURCES, Costs
 from studies.common.results import Results
 from studies.common.style import Canvas, figure, note, save, settings
 
@@ -16,11 +15,16 @@ from studies.common.style import Canvas, figure, note, save, settings
 def draw_all(canvas: Canvas[Results], *, every: bool) -> Iterator[tuple[str, str, Path]]:
     """Draws what the results allow; yields name, caption and SVG path of each figure as it is done."""
     del every
+    return draw_with(canvas, ALONE)
+
+
+def draw_with(canvas: Canvas[Results], costs: Costs) -> Iterator[tuple[str, str, Path]]:
+    """The same, with these costs."""
     results = canvas.results
     with settings():
         for statistic, name in (("worst", "Worst-case"), ("average", "Average")):
             title = f"{name} overheads over the number of tasks: emulated machine, instruction counts"
-            yield f"Overheads, {statistic}", title, _overheads(canvas, statistic)
+            yield f"Overheads, {statistic}", title, _overheads(canvas, costs, statistic)
         for number, graph, names in ((4, "hard", HARD), (5, "soft", SOFT)):
             if all(f"{u}/moderate" in results.scenarios for u in UTILIZATIONS):
                 title = f"{GRAPH[graph]} of the scheduler in the kernel; moderate periods"
@@ -33,12 +37,12 @@ def draw_all(canvas: Canvas[Results], *, every: bool) -> Iterator[tuple[str, str
                     yield f"As figure {first + offset}", title, row(canvas, paper, graph, utilization, names)
 
 
-def _overheads(canvas: Canvas[Results], statistic: str) -> Path:
+def _overheads(canvas: Canvas[Results], costs: Costs, statistic: str) -> Path:
     fig = figure(7.4, 5.2)
     axes = fig.subplots(2, 3)
     for letter, ax, source in zip("abcdef", axes.flat, SOURCES, strict=True):
         for name in REALIZATIONS:
-            tasks, us = measured(name).tables[statistic, source]
+            tasks, us = costs.of(name).tables[statistic, source]
             if not us.any():
                 continue
             style = look(name)
@@ -50,5 +54,9 @@ def _overheads(canvas: Canvas[Results], statistic: str) -> Path:
         ax.grid(color="#E4E6E9", linewidth=0.6)
         ax.spines[["top", "right"]].set_visible(False)
     legend(fig, REALIZATIONS)
-    note(fig, "Laxity's scheduler in the kernel, measured in an emulated machine: instruction counts, 1 ns each.")
+    waiting = "with the longest waiting of 32 CPUs" if costs.suffix else "no CPU waits"
+    note(
+        fig,
+        f"Laxity's scheduler in the kernel, measured in an emulated machine ({waiting}): an instruction takes 1 ns.",
+    )
     return save(fig, canvas, f"overheads-{statistic}")

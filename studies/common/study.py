@@ -17,6 +17,7 @@ STUDIES = (
     "ali2018bwlock",
     "brandenburg2009gedf",
     "brandenburg2009gedf_kernel",
+    "brandenburg2009gedf_kernel_waiting",
     "elliott2012klmirqd",
     "elliott2012klmirqd_runtime",
     "elliott2015vision",

@@ -2,7 +2,7 @@
 
 use laxity_model::{Invocation, OverheadProfile, Quanta, Scheduler, Statistic};
 
-use super::kernel;
+use super::kernel::{self, Waiting};
 use crate::Curve;
 
 /// What a task set must be shown to do.
@@ -32,9 +32,6 @@ const PLUGINS: [&str; 7] = ["CEm", "CE1", "FEm", "FE1", "HEm", "CQm", "CQ1"];
 /// 9 and 10, hard only.
 const STAGGERED: [&str; 2] = ["S-CQm", "S-CQ1"];
 
-/// Those that the scheduler in the kernel has.
-const IN_KERNEL: [&str; 4] = ["CEm", "CE1", "CQm", "CQ1"];
-
 impl Criterion {
     /// The name of the graph.
     pub const fn name(self) -> &'static str {
@@ -48,24 +45,24 @@ impl Criterion {
 impl GedfCurve {
     /// All curves: ten hard ones, then eight soft ones, in the order of the paper's legends.
     pub fn all() -> Vec<GedfCurve> {
-        Self::of(&PLUGINS, |scheduler, statistic| {
+        Self::of(|scheduler, statistic| {
             OverheadProfile::published_for(scheduler, statistic).expect("the paper measured these seven")
         })
     }
 
-    /// The curves of the realizations that the scheduler in the kernel has, with what it costs: seven hard ones, five soft ones.
-    pub fn in_kernel() -> Vec<GedfCurve> {
+    /// The same curves with what the scheduler in the kernel costs.
+    pub fn in_kernel(waiting: Waiting) -> Vec<GedfCurve> {
         // Staggered quanta or not: what is event-driven has none.
         let name = |scheduler: &Scheduler| match scheduler.invocation {
             Invocation::EventDriven => Scheduler { quanta: Quanta::Aligned, ..*scheduler }.realization(),
             Invocation::QuantumDriven => scheduler.realization(),
         };
-        Self::of(&IN_KERNEL, |scheduler, statistic| kernel::profile(&name(scheduler), statistic))
+        Self::of(|scheduler, statistic| kernel::profile(&name(scheduler), statistic, waiting))
     }
 
-    fn of(names: &[&'static str], costs: impl Fn(&Scheduler, Statistic) -> OverheadProfile) -> Vec<GedfCurve> {
-        let hard = names.iter().chain(&STAGGERED).map(|&name| Self::measured(Criterion::Hard, name, &costs));
-        let soft = names.iter().map(|&name| Self::measured(Criterion::Soft, name, &costs));
+    fn of(costs: impl Fn(&Scheduler, Statistic) -> OverheadProfile) -> Vec<GedfCurve> {
+        let hard = PLUGINS.iter().chain(&STAGGERED).map(|&name| Self::measured(Criterion::Hard, name, &costs));
+        let soft = PLUGINS.iter().map(|&name| Self::measured(Criterion::Soft, name, &costs));
         [Self::ideal(Criterion::Hard)]
             .into_iter()
             .chain(hard)
@@ -140,27 +137,38 @@ mod tests {
 
     #[test]
     fn in_the_kernel_soft_curves_have_staggered_quanta_too() {
-        let profile = |curve: &GedfCurve| {
-            let profile = curve.realization.as_ref().map_or("none", |(_, profile)| profile.name.as_str());
-            format!("{} {} {profile}", curve.criterion.name(), curve.name)
+        let names = |waiting| -> Vec<String> {
+            let curves = GedfCurve::in_kernel(waiting).into_iter();
+            curves
+                .filter_map(|curve| {
+                    let (_, profile) = curve.realization?;
+                    Some(format!("{} {} {}", curve.criterion.name(), curve.name, profile.name))
+                })
+                .collect()
         };
-        let profiles: Vec<String> = GedfCurve::in_kernel().iter().map(profile).collect();
         assert_eq!(
-            profiles,
+            names(Waiting::Nothing),
             [
-                "hard G-EDF none",
                 "hard CEm kernel-CEm-worst",
                 "hard CE1 kernel-CE1-worst",
+                "hard FEm kernel-FEm-worst",
+                "hard FE1 kernel-FE1-worst",
+                "hard HEm kernel-HEm-worst",
                 "hard CQm kernel-CQm-worst",
                 "hard CQ1 kernel-CQ1-worst",
                 "hard S-CQm kernel-S-CQm-worst",
                 "hard S-CQ1 kernel-S-CQ1-worst",
-                "soft G-EDF none",
                 "soft CEm kernel-CEm-average",
                 "soft CE1 kernel-CE1-average",
+                "soft FEm kernel-FEm-average",
+                "soft FE1 kernel-FE1-average",
+                "soft HEm kernel-HEm-average",
                 "soft CQm kernel-S-CQm-average",
                 "soft CQ1 kernel-S-CQ1-average",
             ]
         );
+        let waiting = names(Waiting::Longest);
+        assert_eq!(waiting.len(), 16);
+        assert_eq!(waiting[15], "soft CQ1 kernel-S-CQ1-waiting-32-average");
     }
 }

@@ -11,7 +11,7 @@ use laxity_gen::{
 };
 use laxity_model::{Nanos, OverheadCosts, OverheadKind, OverheadProfile, ReleaseInterrupts, Scheduler};
 
-use super::{Accounting, CPUS, Criterion, GedfCurve, InterruptCpu, Options, StaggeredCpus};
+use super::{Accounting, CPUS, Criterion, GedfCurve, InterruptCpu, Options, StaggeredCpus, Waiting};
 use crate::{Answer, Chunk, Counts, Curve, Study, StudyError};
 
 /// Distance of ticks and length of the scheduling quantum.
@@ -47,10 +47,13 @@ impl GedfStudy {
         GedfStudy { name: "brandenburg2009gedf", options, curves: GedfCurve::all(), limits: Limits::default() }
     }
 
-    /// The same task sets and tests, with the overheads of Laxity's scheduler in the kernel, of those realizations that it has.
-    pub fn in_kernel(options: Options) -> Self {
-        let (name, curves) = ("brandenburg2009gedf_kernel", GedfCurve::in_kernel());
-        GedfStudy { name, options, curves, limits: Limits::default() }
+    /// The same task sets and tests, with the overheads of Laxity's scheduler in the kernel.
+    pub fn in_kernel(options: Options, waiting: Waiting) -> Self {
+        let name = match waiting {
+            Waiting::Nothing => "brandenburg2009gedf_kernel",
+            Waiting::Longest => "brandenburg2009gedf_kernel_waiting",
+        };
+        GedfStudy { name, options, curves: GedfCurve::in_kernel(waiting), limits: Limits::default() }
     }
 
     /// How the task sets of a scenario are drawn at a cap in thousandths of a CPU.

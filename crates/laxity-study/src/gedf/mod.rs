@@ -14,6 +14,7 @@ mod options;
 
 pub use curve::{Criterion, GedfCurve};
 pub use evaluate::GedfStudy;
+pub use kernel::Waiting;
 pub use options::{Accounting, InterruptCpu, Options, ParseOptionsError, StaggeredCpus};
 
 /// CPUs of the machine, a Sun UltraSPARC T1.
