@@ -2,7 +2,9 @@
 
 mod support;
 
-use laxity_model::EngineOrder;
+use laxity_model::{EngineOrder, Nanos, TaskId};
+use laxity_trace::metrics::Metrics;
+use laxity_trace::{Event, Record, Sink};
 use support::{Place, Reach, bindings, needs_soft_driver, operations, plain, program, python, said};
 
 #[test]
@@ -144,4 +146,38 @@ fn without_an_arbitration_the_layer_does_nothing() {
     let mut command = plain(&program, "idle");
     let text = said(place.arbitrate(&mut command, &[]).env_remove("LAXITY_GPU_ARBITRATION"));
     assert_eq!(text, without);
+}
+
+#[test]
+fn announced_jobs_have_their_deadlines_from_the_first_one_on() {
+    let place = Place::by_priority("announced");
+    let mut command = plain(program(Reach::ProcAddress), "announced");
+    let settings = [("job", "announced"), ("priority", "deadline")];
+    assert_eq!(said(place.arbitrate(command.arg("announces"), &settings)), "end\n");
+    place.assert_attached(1);
+    let (header, records) = place.trace();
+    let [due, other] = &header.tasks[..] else { panic!("{:?}", header.tasks) };
+    assert!(other.name.ends_with(", without deadlines)"), "{}", other.name);
+    assert!(header.has_made_up_deadlines(TaskId(1)) && !header.has_made_up_deadlines(TaskId(0)));
+    // As far as a job was announced from its first operation; at most that of the job which began at once.
+    let ten = Nanos::from_secs(10);
+    assert!(due.deadline <= ten && due.deadline > Nanos::from_secs(5), "{}", due.deadline);
+    let released = |task| {
+        let of = |record: &Record| match record.event {
+            Event::Release { job, deadline } if job.task == TaskId(task) => Some((record.at, deadline)),
+            _ => None,
+        };
+        records.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(released(0).len(), 4);
+    assert_eq!(released(1).len(), 6, "between them, and what has no deadline");
+    for (at, deadline) in released(0) {
+        let arrival = deadline.0.saturating_sub(due.deadline.0);
+        assert!(arrival <= at.0 && deadline.saturating_since(at) <= ten, "{at} {deadline}");
+    }
+    let mut metrics = Metrics::new(&header);
+    records.iter().for_each(|record| metrics.record(record.at, record.event));
+    let end = records.last().expect("an end").at;
+    let longest = metrics.finish(end).tasks[0].jobs.response_time.expect("four are complete").max;
+    assert!(longest < ten, "{longest}: response times do not add up");
 }

@@ -30,6 +30,8 @@ pub struct Process {
     arbitration: Option<Arbitration>,
     log: Mutex<Option<Log>>,
     streams: Mutex<Vec<Weak<dyn Leave>>>,
+    /// The job that was announced last, unless it is over. Held while streams hear of it: one that begins meanwhile does, too.
+    announced: Mutex<Option<Announced>>,
     next_stream: AtomicU32,
     is_exiting: AtomicBool,
     forks: u32,
@@ -128,6 +130,7 @@ impl Process {
             arbitration: None,
             log: Mutex::new(None),
             streams: Mutex::default(),
+            announced: Mutex::default(),
             next_stream: AtomicU32::new(0),
             is_exiting: AtomicBool::new(false),
             forks: forks(),
@@ -204,8 +207,10 @@ impl Process {
         }
     }
 
-    /// The program, or its scheduler, announces a job.
+    /// The program, or its scheduler, announces a job: to all streams, also to those that begin in the job.
     pub fn announce(&self, job: Announced) {
+        let mut announced = self.announced.lock().unwrap_or_else(PoisonError::into_inner);
+        *announced = Some(job).filter(|&job| job != Announced::Ends);
         self.each_stream(|stream| stream.announce(job));
     }
 
@@ -236,9 +241,15 @@ impl Process {
     }
 
     pub(crate) fn add(&self, stream: Weak<dyn Leave>) {
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        streams.retain(|stream| stream.strong_count() > 0);
-        streams.push(stream);
+        let announced = self.announced.lock().unwrap_or_else(PoisonError::into_inner);
+        {
+            let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+            streams.retain(|stream| stream.strong_count() > 0);
+            streams.push(stream.clone());
+        }
+        if let (Some(job), Some(stream)) = (*announced, stream.upgrade()) {
+            stream.announce(job);
+        }
     }
 
     pub(crate) fn next_stream(&self) -> u32 {

@@ -1,6 +1,6 @@
 //! One trace of the logs of all programs under an arbitration, in the vocabulary of `laxity-trace`.
 //!
-//! A task is a stream, a job what its program did between two synchronizations (or in a period, or as announced). Which
+//! A task is a stream (see `tasks`), a job what its program did between two synchronizations (or in a period, or as announced). Which
 //! CPU a program's threads had is not known: a job has a CPU for an instant when it begins and when it ends.
 //!
 //! Programs note a request before they make it, a grant after they see it, and an unlock before they make it. So for each
@@ -10,16 +10,17 @@
 mod holds;
 mod jobs;
 mod logs;
+mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use laxity_gpu::Config;
 use laxity_model::{CpuId, Engine, EngineOrder, GpuId, Instant, JobId, LockId, Nanos, ReplicaId, Scheduler, TaskId};
-use laxity_trace::{DeviceInfo, Event, GpuInfo, LockInfo, LockKind, Origin, Record, TaskInfo, TaskKind, TraceHeader};
+use laxity_trace::{DeviceInfo, Event, GpuInfo, LockInfo, LockKind, Origin, Record, TraceHeader};
 
 use holds::Hold;
-use logs::StreamLog;
 pub use logs::{LogError, Logs};
+use tasks::Tasks;
 
 use crate::log::{Arbitration, Line};
 
@@ -58,7 +59,7 @@ impl Logs {
         let Arbitration { name, cpus, gpus, copy_engines, tokens, by_priority } = &self.arbitration;
         let mut header = TraceHeader::new(Origin::Live, name, usize::from(*cpus), Scheduler::GLOBAL_EDF);
         header.arbitration = "gpusync".to_owned();
-        header.tasks = self.streams.iter().enumerate().map(|(index, stream)| task(index, stream)).collect();
+        header.tasks = Tasks::of(&self.streams).infos;
         let names: Vec<String> = (0..*gpus).map(|gpu| format!("gpu{gpu}")).collect();
         header.devices = names.iter().map(|name| DeviceInfo { name: name.clone() }).collect();
         let gpu = |name: &String| GpuInfo { name: name.clone(), cluster: 0, copy_engines: *copy_engines };
@@ -90,7 +91,8 @@ impl Logs {
 
     /// What happened, from the first line of the logs on.
     pub fn records(&self) -> Vec<Record> {
-        let mut holds = holds::of(self);
+        let tasks = Tasks::of(&self.streams);
+        let mut holds = holds::of(self, &tasks);
         holds::settle(&mut holds, self.arbitration.by_priority);
         let start = self.streams.iter().filter_map(|stream| stream.lines.first()).map(|(at, _)| *at).min().unwrap_or(0);
         let mut groups = Vec::new();
@@ -99,7 +101,7 @@ impl Logs {
             self.add_hold(hold, &names, &mut groups);
         }
         for (index, stream) in self.streams.iter().enumerate() {
-            jobs::add(TaskId(index as u32), stream, start, &holds, &mut groups);
+            jobs::add(|job| tasks.job(index, job), stream, start, &holds, &mut groups);
         }
         groups.sort_by_key(|group| (group.at, group.rank));
         let mut records = Vec::new();
@@ -156,19 +158,6 @@ impl Logs {
 
 fn engines(copy_engines: u8) -> &'static [Engine] {
     Config { copy_engines, ..Config::new(1, 1) }.engines()
-}
-
-fn task(index: usize, stream: &StreamLog) -> TaskInfo {
-    TaskInfo {
-        name: format!("{} ({})", stream.name, stream.pid),
-        // Sporadic jobs are as far apart as two instants are.
-        period: stream.period.map_or(Nanos(1), Nanos),
-        deadline: stream.period.map_or(NO_DEADLINE, Nanos),
-        wcet: Nanos::ZERO,
-        cluster: 0,
-        rank: index as u32,
-        kind: TaskKind::Task,
-    }
 }
 
 /// Where jobs have a CPU for an instant.

@@ -58,8 +58,6 @@ pub struct Run {
     /// What stands in for devices, if there are any.
     timers: Timers,
     collector: Collector,
-    /// When all jobs were told to end, if they were.
-    stopped: Option<Instant>,
     warnings: Vec<String>,
     note: Option<String>,
 }
@@ -182,7 +180,6 @@ impl Run {
             watchers,
             timers,
             collector,
-            stopped: None,
             warnings: Vec::new(),
             note,
         };
@@ -205,6 +202,7 @@ impl Run {
     pub fn collect(&mut self, sink: &mut impl Sink) -> Vec<String> {
         self.look_after();
         self.trust();
+        self.hold_what_follows_the_stop();
         self.collector.collect(sink);
         std::mem::take(&mut self.warnings)
     }
@@ -226,15 +224,9 @@ impl Run {
 
     /// Ends all jobs where they are.
     pub fn stop(&mut self) {
-        let stopped = *self.stopped.get_or_insert_with(clock::now);
         self.stop.stop();
         match &mut self.workers {
-            // Whether the code comes back is not known yet.
-            Workers::Threads(_, watches) if !watches.list.is_empty() => {
-                watches.end_programs();
-                self.collector.hold_at(stopped);
-            }
-            Workers::Threads(..) => {}
+            Workers::Threads(_, watches) => watches.end_programs(),
             Workers::Processes(processes) => processes.stop(),
         }
     }
@@ -284,20 +276,29 @@ impl Run {
     /// # Errors
     /// Why a worker could not go on. The trace is whole up to there all the same.
     pub fn finish(mut self, sink: &mut impl Sink) -> (Outcome, Result<(), String>) {
-        let is_complete = self.stopped.is_none() && self.is_over() && !self.stop.is_stopped();
-        // What the workers do until they are over is in the trace, too.
-        let now = clock::now();
+        let is_complete = self.is_over() && !self.stop.is_stopped();
         self.stop();
+        let stopped = self.stop.stopped_at().unwrap_or_else(clock::now);
+        self.hold_what_follows_the_stop();
         let (are_over, failed) = self.join();
         if are_over {
-            self.collector.hold_at(Instant::NEVER);
+            // What the workers did until they were over is in the trace, too.
+            self.collector.let_go();
         }
         self.trust();
         // The last of its notes is in the trace.
         self.regulator = None;
-        let end = if is_complete && self.ending == Ending::AtDuration { self.end } else { now };
+        let end = if is_complete && self.ending == Ending::AtDuration { self.end } else { stopped };
         let (reached, is_whole) = self.collector.finish(Instant(end.saturating_since(self.start).0), sink);
         (Outcome { reached, is_whole }, failed)
+    }
+
+    /// Once jobs were told to end where they are, it is not known yet whether code of the user comes back, and jobs that are due
+    /// to arrive afterwards never do.
+    fn hold_what_follows_the_stop(&mut self) {
+        if let Some(at) = self.stop.stopped_at() {
+            self.collector.hold_at(at);
+        }
     }
 
     /// Tells the collector until when the logs are complete.

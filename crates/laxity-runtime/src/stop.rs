@@ -1,6 +1,6 @@
 //! How workers are told to end, whatever they are doing.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use laxity_graph::Graph;
 use laxity_model::Instant;
@@ -18,6 +18,8 @@ use laxity_sys::{clock, futex};
 pub struct StopSignal {
     /// One of the constants below. Workers sleep on it.
     state: AtomicU32,
+    /// When they were first told to end where they are; [`Instant::NEVER`] until then.
+    stopped_at: AtomicU64,
     /// [`forks`] of the workers' process. Nodes are in shared memory: a child made by `fork` does not end those of its parent.
     forks: u32,
     /// Nodes of graphs that end, too: a worker that waits for tokens learns it from its graph.
@@ -39,7 +41,8 @@ impl Default for StopSignal {
 
 impl StopSignal {
     fn new(nodes: Vec<(Graph, Vec<usize>)>) -> StopSignal {
-        StopSignal { state: AtomicU32::new(RUNNING), forks: forks(), nodes }
+        let stopped_at = AtomicU64::new(Instant::NEVER.0);
+        StopSignal { state: AtomicU32::new(RUNNING), stopped_at, forks: forks(), nodes }
     }
 
     /// For the workers of all nodes of `graphs`, and of tasks without a graph.
@@ -74,6 +77,8 @@ impl StopSignal {
         if forks() != self.forks {
             return;
         }
+        // Before any of them can know.
+        let _ = self.stopped_at.compare_exchange(Instant::NEVER.0, clock::now().0, Ordering::SeqCst, Ordering::SeqCst);
         self.state.store(STOPPED, Ordering::SeqCst);
         futex::wake_all(&self.state);
         for (graph, nodes) in &self.nodes {
@@ -84,6 +89,11 @@ impl StopSignal {
     /// Whether jobs end where they are.
     pub fn is_stopped(&self) -> bool {
         self.state.load(Ordering::Relaxed) == STOPPED
+    }
+
+    /// When jobs were told to end where they are, if they were.
+    pub fn stopped_at(&self) -> Option<Instant> {
+        Some(Instant(self.stopped_at.load(Ordering::SeqCst))).filter(|&at| at != Instant::NEVER)
     }
 
     /// Sleeps until `instant`, in a job. Answers whether that came before the worker was stopped.

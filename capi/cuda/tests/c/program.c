@@ -1,8 +1,10 @@
 /* A program that knows nothing of Laxity: `program WHAT`. Prints what came out. */
 #include "driver.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +30,35 @@ static void spin_for(uint32_t microseconds, CUstream stream)
 	void *parameters[] = {&microseconds};
 
 	OK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000000ull + time.tv_nsec;
+}
+
+/* Four jobs, announced before the stream that they use is there, each due ten seconds after it begins; work of no job between
+ * them; then one that has no deadline. */
+static void announce(void)
+{
+	void (*begin)(uint64_t) = (void (*)(uint64_t))dlsym(RTLD_DEFAULT, "laxity_program_begin_job");
+	void (*end)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "laxity_program_end_job");
+	CUstream stream = NULL;
+
+	for (int job = 0; job < 5; job++) {
+		begin(job < 4 ? now_ns() + 10000000000ull : 0);
+		if (!stream)
+			OK(cuStreamCreate(&stream, 1));
+		spin_for(100, stream);
+		OK(cuStreamSynchronize(stream));
+		end();
+		spin_for(100, stream);
+		OK(cuStreamSynchronize(stream));
+	}
+	OK(cuStreamDestroy(stream));
 }
 
 static void add_one(CUdeviceptr counter, CUstream stream)
@@ -195,6 +226,8 @@ int main(int count, char **arguments)
 		for (int at = 0; at < 4; at++)
 			pthread_join(threads[at], NULL);
 		printf("threads %d %d\n", sums[0] == sums[2], sums[1] == sums[3]);
+	} else if (!strcmp(what, "announces")) {
+		announce();
 	} else if (!strcmp(what, "flags")) {
 		unsigned flags;
 		CUcontext own;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use laxity_testing::Directory;
 
-use crate::support::{folder, run};
+use crate::support::{folder, laxity, run};
 
 /// `laxity gpu exec`, with arbitrations in `place`.
 fn exec(place: &Directory, words: &[&str]) -> (i32, String, String) {
@@ -146,4 +146,34 @@ fn a_filter_of_ffmpeg_runs_under_an_arbitration_and_leaves_a_legal_trace() {
     let (code, out, err) = run(["trace", &trace, "check"]);
     assert_eq!(code, 0, "{out}{err}");
     assert!(out.contains("yes  a legal schedule"), "{out}");
+}
+
+const LOG: &str = r#"{"event":"program","program":"p","pid":7,"arbitration":{"name":"a","cpus":2,"gpus":1,"copy_engines":1,"tokens":1,"by_priority":false}}
+{"event":"stream","stream":0,"name":"p#0","gpu":0}
+{"event":"begins","at":1000000,"stream":0,"job":0,"level":30}
+{"event":"requests","at":1000000,"stream":0,"job":0,"engine":0}
+{"event":"granted","at":1100000,"stream":0,"token":0}
+{"event":"opens","at":1100000,"stream":0,"operation":0,"label":"k"}
+{"event":"complete","at":6000000,"stream":0,"operation":0}
+{"event":"unlocks","at":6000000,"stream":0}
+{"event":"releases","at":6000000,"stream":0}
+{"event":"ends","at":6000000,"stream":0,"job":0}
+"#;
+
+/// Its deadline was ten years, and its period a nanosecond.
+#[test]
+fn the_report_of_a_program_without_deadlines_has_none() {
+    let place = Directory::new("cli-report-of-program");
+    let (logs, trace, page) = (place.path().join("logs"), place.path().join("t.lxt"), place.path().join("page.html"));
+    std::fs::create_dir(&logs).expect("a folder");
+    std::fs::write(logs.join("p-7.jsonl"), LOG).expect("written");
+    laxity().args(["gpu", "trace"]).arg(&logs).arg("-o").arg(&trace).assert().success();
+    laxity().arg("report").arg(&trace).arg("-o").arg(&page).assert().success();
+    let text = std::fs::read_to_string(&page).expect("a page");
+    assert!(text.contains("p#0 (7)#0 took the longest: 5 ms"), "{text}");
+    assert!(
+        !text.contains("315360000") && !text.contains("31535999") && !text.contains("before its deadline"),
+        "{text}"
+    );
+    assert!(!text.contains("Where the laxity went"), "{text}");
 }

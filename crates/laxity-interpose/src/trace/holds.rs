@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use laxity_model::{Engine, JobId, TaskId};
+use laxity_model::{Engine, JobId};
 
-use super::{Logs, id};
+use super::Logs;
+use super::tasks::Tasks;
 use crate::log::Line;
 
 /// A stream held an engine.
@@ -52,16 +53,16 @@ const REQUEST_TOLERANCE: u64 = 10_000_000;
 const SIGHT: usize = 64;
 
 /// All holds, in the order in which they were noted.
-pub(super) fn of(logs: &Logs) -> Vec<Hold> {
+pub(super) fn of(logs: &Logs, tasks: &Tasks) -> Vec<Hold> {
     let mut holds = Vec::new();
     for (index, stream) in logs.streams.iter().enumerate() {
-        of_stream(TaskId(index as u32), stream.gpu, &stream.lines, &mut holds);
+        of_stream(|job| tasks.job(index, job), stream.gpu, &stream.lines, &mut holds);
     }
     holds.sort_by_key(|hold| hold.noted);
     holds
 }
 
-fn of_stream(task: TaskId, gpu: u16, lines: &[(u64, Line)], holds: &mut Vec<Hold>) {
+fn of_stream(known: impl Fn(u32) -> Option<JobId>, gpu: u16, lines: &[(u64, Line)], holds: &mut Vec<Hold>) {
     let mut levels: BTreeMap<u32, u64> = BTreeMap::new();
     let mut request: Option<(u64, u32, Engine)> = None;
     // The hold that has the stream's token, and the present hold.
@@ -76,15 +77,15 @@ fn of_stream(task: TaskId, gpu: u16, lines: &[(u64, Line)], holds: &mut Vec<Hold
                 request = Engine::ALL.get(engine).map(|&engine| (at, job, engine));
             }
             Line::Granted { token, .. } => {
-                let Some((requested, job, engine)) = request.take() else { continue };
+                let Some((requested, number, engine)) = request.take() else { continue };
+                let Some(job) = known(number) else { continue };
                 let token = with_token.is_none().then_some(TokenHold {
                     replica: token,
                     requested,
                     granted: requested,
                     released: None,
                 });
-                let level = levels.get(&job).copied().unwrap_or(u64::MAX);
-                let job = id(task, job);
+                let level = levels.get(&number).copied().unwrap_or(u64::MAX);
                 present = Some(holds.len());
                 with_token = with_token.or(present);
                 holds.push(Hold {

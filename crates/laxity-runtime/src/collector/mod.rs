@@ -7,6 +7,7 @@ mod graphs;
 mod locks;
 mod progress;
 mod regulation;
+mod source;
 mod told;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -24,6 +25,7 @@ use self::grants::Overtaken;
 use self::graphs::Graphs;
 use self::locks::Locks;
 use self::progress::Progress;
+use self::source::{Next, Source};
 pub(crate) use self::told::Numbering;
 use crate::log::{Entry, JobStep, Reader};
 use crate::outside::Outside;
@@ -80,30 +82,10 @@ pub(crate) struct Collector {
     lack_the_end: bool,
     /// What happened after that stays out of the trace.
     hold: Instant,
+    /// When jobs arrive for the last time.
+    last_arrival: Instant,
     /// What has the CPUs besides, if it is asked for.
     pub outside: Option<Outside>,
-}
-
-#[derive(Debug)]
-struct Source {
-    releases: Option<Peekable<ReleaseTimes>>,
-    reader: Reader,
-    entries: VecDeque<Entry>,
-}
-
-/// The next thing that happened. Of one instant tokens come first, then releases, and then what follows from them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Next {
-    /// Something that is no task gets a CPU, or has it no longer.
-    Outside,
-    /// Something happens to a graph because time passes.
-    Timeout(usize),
-    /// A job of a task.
-    Release(usize),
-    /// A GPU does something.
-    Gpu(usize),
-    /// A thread noted something.
-    Entry(usize),
 }
 
 impl Collector {
@@ -161,6 +143,7 @@ impl Collector {
             limit: Instant::NEVER,
             lack_the_end: false,
             hold: Instant::NEVER,
+            last_arrival: Instant::NEVER,
             outside: None,
         }
     }
@@ -217,9 +200,15 @@ impl Collector {
         (self.limit, self.lack_the_end) = (until, lack_the_end);
     }
 
-    /// Nothing that happens after `at` is handed to a sink.
+    /// Nothing that happens after `at` is handed to a sink until it is let go, and no job arrives later, but for one that a worker
+    /// began before it knew.
     pub fn hold_at(&mut self, at: Instant) {
-        self.hold = at;
+        (self.hold, self.last_arrival) = (at, at);
+    }
+
+    /// What happened after the time at which it holds is handed on.
+    pub fn let_go(&mut self) {
+        self.hold = Instant::NEVER;
     }
 
     /// Whether a log was full or lacks the end, or a GPU forgot entries before they were read.
@@ -270,12 +259,14 @@ impl Collector {
     /// The next thing that happened, and when.
     fn next(&mut self) -> Option<(Instant, Next)> {
         let since = |at: Instant| Instant(at.saturating_since(self.start).0);
+        let last_arrival = since(self.last_arrival);
         let timeout = self.graphs.next_timeout().map(|(at, graph)| (at, Next::Timeout(graph)));
         let gpu = self.gpus.next().map(|(at, gpu)| (since(at), Next::Gpu(gpu)));
         let heads = self.sources.iter_mut().enumerate().filter_map(|(task, source)| {
-            let release = source.releases.as_mut().and_then(Peekable::peek);
-            let release = release.map(|release| (release.at, Next::Release(task)));
             let entry = source.entries.front().map(|entry| (since(entry.at), Next::Entry(task)));
+            let release = source.releases.as_mut().and_then(Peekable::peek);
+            let release = release.filter(|release| release.at <= last_arrival || entry.is_some());
+            let release = release.map(|release| (release.at, Next::Release(task)));
             release.into_iter().chain(entry).min()
         });
         let outside = self.outside.as_ref().and_then(Outside::next).map(|at| (since(at), Next::Outside));

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use laxity_analysis::check::{Criterion, Status};
-use laxity_model::{Instant, JobId, Nanos, SignedNanos};
+use laxity_model::{Instant, JobId, Nanos, SignedNanos, TaskId};
 use laxity_trace::TaskKind;
 use laxity_trace::gantt::{self, SvgOptions, Window};
 use laxity_trace::why::{Account, job_name};
@@ -101,6 +101,9 @@ pub fn verdict(evidence: &Evidence) -> Vec<String> {
         let jobs = counted(total.released, "job");
         let latest = observed.latest().first().map_or(String::new(), |account| {
             let name = job_name(&observed.header, account.job);
+            if observed.header.has_made_up_deadlines(account.job.task) {
+                return format!("; {name} took the longest: {}", short(account.time()));
+            }
             let deadline = account.deadline.saturating_since(account.arrival);
             format!("; {name} used most of its deadline: {} of {}", short(account.time()), short(deadline))
         });
@@ -138,16 +141,19 @@ struct Subject {
 
 /// The tasks and nodes in the order of the first trace, then what other traces have beside.
 fn tasks(evidence: &Evidence) -> Vec<Subject> {
-    let mut names: Vec<(String, Nanos, Nanos)> = Vec::new();
+    let mut names: Vec<(String, Option<Nanos>, Option<Nanos>)> = Vec::new();
     let mut seen = BTreeSet::new();
     for observed in &evidence.observed {
-        for task in observed.header.tasks.iter().filter(|task| task.kind.has_deadlines()) {
+        for (task, number) in observed.header.tasks.iter().zip(0..).filter(|(task, _)| task.kind.has_deadlines()) {
             if seen.insert(task.name.clone()) {
-                names.push((task.name.clone(), task.period, task.deadline));
+                let deadline = Some(task.deadline).filter(|_| !observed.header.has_made_up_deadlines(TaskId(number)));
+                // Sporadic jobs of programs are as far apart as two instants are.
+                let period = Some(task.period).filter(|&period| period > Nanos(1));
+                names.push((task.name.clone(), period, deadline));
             }
         }
     }
-    let subject = |(name, period, deadline): (String, Nanos, Nanos)| {
+    let subject = |(name, period, deadline): (String, Option<Nanos>, Option<Nanos>)| {
         let of = |observed: &Observed| observed.header.tasks.iter().position(|task| task.name == name);
         let bound = evidence.proof.as_ref().and_then(|proof| {
             let index = evidence.observed.iter().find_map(of)?;
@@ -159,8 +165,8 @@ fn tasks(evidence: &Evidence) -> Vec<Subject> {
             observed.summary.tasks.iter().find(|task| task.name == name).map(|task| task.jobs.missed)
         };
         Subject {
-            period: Some(period),
-            deadline: Some(deadline),
+            period,
+            deadline,
             bound,
             times: evidence.observed.iter().map(times).collect(),
             missed: evidence.observed.iter().map(missed).collect(),
@@ -271,10 +277,10 @@ fn row(subject: &Subject, unit: TimeUnit, evidence: &Evidence) -> Vec<String> {
 fn spending(evidence: &Evidence) -> String {
     let mut out = String::new();
     for observed in &evidence.observed {
-        let with_deadlines = observed.header.tasks.iter().zip(&observed.tasks);
-        let tasks: Vec<(&str, Nanos, &TaskTimes)> = with_deadlines
-            .filter(|(info, task)| info.kind.has_deadlines() && !task.times.is_empty())
-            .map(|(info, task)| (info.name.as_str(), info.deadline, task))
+        let all = observed.header.tasks.iter().zip(&observed.tasks).zip(0..);
+        let tasks: Vec<(&str, Nanos, &TaskTimes)> = all
+            .filter(|((_, times), task)| !observed.header.lacks_deadlines(TaskId(*task)) && !times.times.is_empty())
+            .map(|((info, times), _)| (info.name.as_str(), info.deadline, times))
             .collect();
         let bars: Vec<laxity::Bar> =
             tasks.iter().flat_map(|&(name, deadline, task)| laxity::bars(name, task, deadline)).collect();
@@ -318,6 +324,7 @@ fn explained(observed: &Observed, account: &Account) -> String {
     let name = escape(&job_name(header, account.job));
     let lateness = account.lateness();
     let fate = match lateness.0 > 0 {
+        _ if header.has_made_up_deadlines(account.job.task) => "no deadline".to_owned(),
         true => format!("<span class=\"bad\">{} late</span>", signed(lateness)),
         false => format!("{} before its deadline", signed(SignedNanos(-lateness.0))),
     };
