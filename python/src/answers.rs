@@ -135,11 +135,7 @@ impl Host for Pool<'_> {
     }
 
     fn is_over(&self, tenths: u32) -> bool {
-        self.is_stopped() || self.started.elapsed() > Duration::from_nanos(self.within.0 / 10) * tenths
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Relaxed) || self.started.elapsed() > Duration::from_nanos(self.within.0 / 10) * tenths
     }
 
     fn progress(&self, _tried: usize, _best: Option<&Score>) {}

@@ -22,7 +22,6 @@ mod gpu;
 mod json;
 mod live;
 mod overheads;
-mod pace;
 mod parallel;
 mod result;
 mod run;

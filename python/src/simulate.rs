@@ -3,7 +3,7 @@
 use laxity_analysis::check::settle;
 use laxity_model::{Instant, Nanos, Workload};
 use laxity_plan::{Plan, default_duration};
-use laxity_sim::Simulator;
+use laxity_sim::{Simulator, pace};
 use laxity_trace::metrics::{Metrics, Summary};
 use laxity_trace::{Record, TraceHeader};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -12,7 +12,6 @@ use pyo3::prelude::*;
 use crate::completions::Completions;
 use crate::errors::{refusal, value_error};
 use crate::overheads::Overheads;
-use crate::pace;
 use crate::result::SimulationResult;
 use crate::study_chunks::StudyStop;
 use crate::workload::{PyWorkload, configured, manage};
@@ -37,11 +36,11 @@ pub struct Keep {
 }
 
 /// Simulates up to `end`, unless `look`, called now and then, has an error.
-pub fn run<E>(plan: &Plan, end: Instant, keep: Keep, look: impl FnMut() -> Result<(), E>) -> Result<Outcome, E> {
+pub fn run<E>(plan: &Plan, end: Instant, keep: Keep, mut look: impl FnMut() -> Result<(), E>) -> Result<Outcome, E> {
     let header = plan.header.clone();
     let kept = (keep.trace.then(Vec::new), keep.completions);
     let mut simulator = Simulator::new(plan, (Metrics::new(&header), kept));
-    pace::run(&mut simulator, end, look)?;
+    pace::run(&mut simulator, end, |_| look())?;
     let (metrics, (records, completions)) = simulator.finish();
     Ok(Outcome { summary: metrics.finish(end), header, records, completions })
 }

@@ -20,7 +20,7 @@ from studies.common.study import Work
 class Store:
     """The folder of a run.
 
-    Raises LaxityError if the folder holds another run.
+    Raises LaxityError if the folder holds another run, or cannot be made.
     """
 
     def __init__(self, folder: Path, plan: Work) -> None:
@@ -28,7 +28,10 @@ class Store:
         self.plan = plan
         self.parts = folder / "parts"
         self.path = folder / "result.parquet"
-        self.parts.mkdir(parents=True, exist_ok=True)
+        try:
+            self.parts.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LaxityError(f"{folder} cannot be made: {error.strerror}; name another folder with --out") from error
         self._claim()
 
     def _claim(self) -> None:

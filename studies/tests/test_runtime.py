@@ -60,6 +60,12 @@ def test_a_folder_of_another_run_is_refused(reference):
             Store(reference.parent, other)
 
 
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(LaxityError, match=r"file/out cannot be made: Not a directory; name another folder with --out"):
+        Store(tmp_path / "file" / "out", small())
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

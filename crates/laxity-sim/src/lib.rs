@@ -41,6 +41,7 @@ mod ends;
 mod graphs;
 mod locks;
 mod memory;
+pub mod pace;
 mod progress;
 mod servers;
 mod simulator;

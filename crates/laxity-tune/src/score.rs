@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use laxity_analysis::check::{Options, Report, check, settle};
 use laxity_model::{GpuArbitration, Graph, Instant, Invocation, Nanos, Scheduler, Workload};
 use laxity_plan::Plan;
-use laxity_sim::Simulator;
+use laxity_sim::{Simulator, pace};
 use laxity_trace::metrics::{EndToEndLatencies, Metrics};
 use laxity_trace::{EdgeKind, TaskInfo, TaskKind, TraceHeader};
 use serde::Serialize;
@@ -73,7 +73,7 @@ fn period(graph: &Graph) -> Nanos {
 pub struct Score {
     /// What is proven, if every deadline is.
     pub proof: Option<Proof>,
-    /// What was simulated; `None` if the simulator refuses the configuration.
+    /// What was simulated; `None` if the simulator refuses the configuration, or its time was over before it had come to the end.
     pub tail: Option<Tail>,
     /// Why nothing is proven, if so.
     pub unproven: Option<String>,
@@ -133,8 +133,9 @@ impl Score {
     }
 }
 
-/// Analyses and simulates `workload` as it is configured. Replicas that are left to the analysis are settled first.
-pub fn evaluate(workload: &Workload, effort: &Effort) -> Score {
+/// Analyses and simulates `workload` as it is configured, the latter until it `is_over`. Replicas that are left to the analysis are
+/// settled first.
+pub fn evaluate(workload: &Workload, effort: &Effort, is_over: &dyn Fn() -> bool) -> Score {
     let impossible = |reason: String| Score { proof: None, tail: None, unproven: Some(reason) };
     if let Err(errors) = workload.validate() {
         return impossible(errors.to_string());
@@ -146,7 +147,7 @@ pub fn evaluate(workload: &Workload, effort: &Effort) -> Score {
     let proof = proof(&workload, &report);
     let unproven = proof.is_none().then(|| why_not(&report));
     match Plan::new(&workload, &scheduler, effort.seed) {
-        Ok(plan) => Score { proof, tail: Some(tail(&workload, &plan, effort)), unproven },
+        Ok(plan) => Score { proof, tail: tail(&workload, &plan, effort, is_over), unproven },
         Err(refusal) => match proof {
             // What cannot be carried out is of no use, even if it is proven.
             Some(_) | None => impossible(refusal.to_string()),
@@ -195,10 +196,10 @@ fn why_not(report: &Report) -> String {
     refusal.or_else(failure).unwrap_or_else(|| "no test proves it".to_owned())
 }
 
-fn tail(workload: &Workload, plan: &Plan, effort: &Effort) -> Tail {
+fn tail(workload: &Workload, plan: &Plan, effort: &Effort, is_over: &dyn Fn() -> bool) -> Option<Tail> {
     let end = Instant::ZERO.saturating_add(effort.simulated);
     let mut simulator = Simulator::new(plan, Metrics::new(&plan.header));
-    simulator.run_until(end);
+    pace::run(&mut simulator, end, |_| if is_over() { Err(()) } else { Ok(()) }).ok()?;
     let summary = simulator.finish().finish(end);
     let mut found = Tail { missed: 0, p99_ppm: 0, max_ppm: 0, worst: String::new() };
     let mut note = |p99: u64, max: u64, name: &str| {
@@ -246,7 +247,7 @@ fn tail(workload: &Workload, plan: &Plan, effort: &Effort) -> Tail {
         }
     }
     found.missed = missed;
-    found
+    Some(found)
 }
 
 /// Of each task: whether it is a node whose delay is in no end-to-end latency of its graph, as no tokens that it produces
@@ -314,7 +315,7 @@ mod tests {
                 "#
             );
             let workload = Workload::from_toml(&text, "w.toml").expect("it is valid");
-            evaluate(&workload, &Effort::new(&workload, Nanos::from_secs(1), 0))
+            evaluate(&workload, &Effort::new(&workload, Nanos::from_secs(1), 0), &|| false)
         };
         let (own, starved) = (score("P-FP", 1), score("P-RM/CEm", 0));
         assert!(own.proof.is_none() && starved.proof.is_none());

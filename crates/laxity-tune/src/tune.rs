@@ -14,15 +14,16 @@ const LONGER: u64 = 4;
 const SEARCHED: u32 = 6;
 /// The same for simplifying the best.
 const SIMPLIFIED: u32 = 8;
+/// Its whole time: after that simulations end where they are.
+const ALL: u32 = 10;
 
 /// The threads and the clock, which the caller has.
 pub trait Host: Sync {
     /// What `score` says of each of `settings`, in their order; several at once, if the caller likes.
     fn map(&self, settings: &[Setting], score: &(dyn Fn(&Setting) -> Option<Score> + Sync)) -> Vec<Option<Score>>;
-    /// Whether `tenths` of the time that the search may take have passed, or [`is_stopped`](Host::is_stopped).
+    /// Whether `tenths` of the time that the search may take have passed, or it is to end as soon as possible, with what was found
+    /// by then. Also asked in the middle of simulations.
     fn is_over(&self, tenths: u32) -> bool;
-    /// Whether to end as soon as possible, with what was found by then.
-    fn is_stopped(&self) -> bool;
     /// So many settings were tried, and this is the best of them.
     fn progress(&self, tried: usize, best: Option<&Score>);
 }
@@ -99,14 +100,19 @@ pub fn tune(space: &Space, effort: &Effort, count: usize, host: &impl Host) -> T
     }
     // Other draws, and more of them, so that the best is not the one that the first draws happened to suit.
     let longer = effort.longer(LONGER);
-    let scores = scores(space, &settings, &longer, host);
+    let mut scores = scores(space, &settings, &longer, host);
+    if host.is_over(ALL) {
+        // Those that were told to end say less than the shorter ones.
+        let shorter = |(setting, score): (&Setting, Score)| search.score(setting).cloned().unwrap_or(score);
+        scores = settings.iter().zip(scores).map(shorter).collect();
+    }
     let ranked = |(setting, score): (Setting, Score)| Ranked { changes: changes(space, &setting), score, setting };
     let mut all: Vec<Ranked> = settings.into_iter().zip(scores).map(ranked).collect();
     all.sort_by(|a, b| b.score.cmp(&a.score).then_with(|| a.setting.cmp(&b.setting)));
     let own = all.iter().find(|ranked| ranked.setting == base).cloned().expect("the base is among them");
     all.retain(|ranked| ranked.score.is_possible());
     all.truncate(count);
-    let changes = if host.is_stopped() { Vec::new() } else { settle(&mut all, count, space, &longer, host) };
+    let changes = if host.is_over(ALL) { Vec::new() } else { settle(&mut all, count, space, &longer, host) };
     let best = all.first().unwrap_or(&own).clone();
     let workload = space.workload(&best.setting);
     let growth = growth(&workload);
@@ -116,7 +122,7 @@ pub fn tune(space: &Space, effort: &Effort, count: usize, host: &impl Host) -> T
         changes,
         growth_permille: growth.and_then(|scaling| scaling.permille),
         growth_is_capped: growth.is_some_and(|scaling| scaling.is_capped),
-        bottlenecks: bottlenecks(&workload, || host.is_over(10)),
+        bottlenecks: bottlenecks(&workload, || host.is_over(ALL)),
         own,
         best: all,
         workload,
@@ -132,8 +138,11 @@ fn climb(search: &mut Search, space: &Space, effort: &Effort, host: &impl Host) 
         if batch.is_empty() {
             return;
         }
+        let end = if is_first { ALL } else { SEARCHED };
         let score = |setting: &Setting| {
-            (is_first || !host.is_over(SEARCHED)).then(|| evaluate(&space.workload(setting), effort))
+            let is_over = || host.is_over(end);
+            let score = (is_first || !is_over()).then(|| evaluate(&space.workload(setting), effort, &is_over));
+            score.filter(|score| is_first || score.tail.is_some() || !is_over())
         };
         let told = host.map(&batch, &score);
         let is_whole = told.iter().all(Option::is_some);
@@ -181,7 +190,9 @@ fn few(search: &mut Search, space: &Space, effort: &Effort, count: usize, host: 
 }
 
 fn scores(space: &Space, settings: &[Setting], effort: &Effort, host: &impl Host) -> Vec<Score> {
-    host.map(settings, &|setting| Some(evaluate(&space.workload(setting), effort))).into_iter().flatten().collect()
+    let is_over = || host.is_over(ALL);
+    let score = |setting: &Setting| Some(evaluate(&space.workload(setting), effort, &is_over));
+    host.map(settings, &score).into_iter().flatten().collect()
 }
 
 /// The choices of `setting`, and the scheduler as it is in the end: priorities that are fixed by another choice are those of
@@ -208,7 +219,7 @@ fn settle(all: &mut Vec<Ranked>, count: usize, space: &Space, effort: &Effort, h
         // Ends, as there are finitely many settings and the score of the first only grows.
         let better =
             tried.into_iter().filter(|(_, score)| *score > best.score).max_by(|one, other| one.1.cmp(&other.1));
-        let Some((setting, score)) = better.filter(|_| !host.is_stopped()) else { return effects };
+        let Some((setting, score)) = better.filter(|_| !host.is_over(ALL)) else { return effects };
         all.retain(|ranked| ranked.setting != setting);
         all.insert(0, Ranked { changes: changes(space, &setting), score, setting });
         all.truncate(count);
@@ -250,10 +261,6 @@ mod tests {
         }
 
         fn is_over(&self, _: u32) -> bool {
-            false
-        }
-
-        fn is_stopped(&self) -> bool {
             false
         }
 
@@ -311,5 +318,30 @@ actual = { uniform = ["2 ms", "12 ms"] }
             }
             assert!(tuned.own.score <= *best, "seed {seed}: the workload's own is better");
         }
+    }
+
+    /// As [`Patient`], but its time was over before it began.
+    struct Hasty;
+
+    impl Host for Hasty {
+        fn map(&self, settings: &[Setting], score: &(dyn Fn(&Setting) -> Option<Score> + Sync)) -> Vec<Option<Score>> {
+            settings.iter().map(score).collect()
+        }
+
+        fn is_over(&self, _: u32) -> bool {
+            true
+        }
+
+        fn progress(&self, _: usize, _: Option<&Score>) {}
+    }
+
+    /// A simulation of ten years would take days.
+    #[test]
+    fn a_search_without_time_ends_in_the_middle_of_its_first_simulation() {
+        let workload = Workload::from_toml(WORKLOAD, "w.toml").expect("a workload");
+        let effort = Effort::new(&workload, Nanos::LONGEST, 0);
+        let tuned = tune(&Space::of(workload), &effort, 3, &Hasty);
+        assert!(tuned.own.score.tail.is_none() && tuned.best.iter().all(|ranked| ranked.score.tail.is_none()));
+        assert_eq!(tuned.tried, 1);
     }
 }

@@ -157,8 +157,9 @@ fn verdict(report: &Report) -> String {
     }
     let tasks = report.summary.tasks.iter().filter(|task| task.jobs.missed > 0).count();
     let of = counted(report.summary.tasks.len() as u64, "task");
-    let tardiness =
-        total.tardiness.map_or(String::new(), |tardiness| format!("; tardy by at most {}", short(tardiness.max)));
+    // None of a job that completed, where those that missed did not.
+    let tardiness = total.tardiness.filter(|tardiness| !tardiness.max.is_zero());
+    let tardiness = tardiness.map_or(String::new(), |tardiness| format!("; tardy by at most {}", short(tardiness.max)));
     let incomplete = match total.missed_incomplete {
         0 => String::new(),
         count => format!(", {count} of them still incomplete at the end"),

@@ -224,6 +224,21 @@ fn missed_deadlines_are_a_failure_only_on_request() {
     laxity().arg("simulate").arg(fixture("two.toml")).arg("--fail-on-miss").assert().code(0);
 }
 
+/// The only job that is complete by then was in time: "tardy by at most 0 ns" was said of it.
+#[test]
+fn jobs_that_are_late_and_incomplete_are_tardy_by_nothing_known() {
+    let folder = folder();
+    let file = folder.path().join("late.toml");
+    let task = |name: &str| format!("{{ name = \"{name}\", period = \"10 ms\", wcet = \"10 ms\" }}");
+    let tasks = format!("[{}, {}]", task("a"), task("b"));
+    let text = format!("laxity = 1\nname = \"w\"\nscheduler = \"G-EDF\"\nplatform = {{ cpus = 1 }}\ntask = {tasks}\n");
+    std::fs::write(&file, text).expect("written");
+    let done = laxity().arg("simulate").arg(&file).args(["--for", "15ms"]).assert().success();
+    let said = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
+    let line = "1 of 4 jobs missed their deadlines, in 1 of 2 tasks, 1 of them still incomplete at the end";
+    assert!(said.contains(line), "{said}");
+}
+
 #[test]
 fn quiet_prints_nothing() {
     laxity().arg("simulate").arg(fixture("overload.toml")).arg("--quiet").assert().success().stdout("").stderr("");

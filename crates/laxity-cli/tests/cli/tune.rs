@@ -92,3 +92,27 @@ fn a_file_in_another_folder_does_not_find_its_code() {
     assert!(says("sub/better.toml").contains("paths of code start at the folder of the file"));
     assert!(!says("better.toml").contains("paths of code"));
 }
+
+/// A simulation of it takes minutes.
+#[test]
+fn a_search_without_the_time_for_one_simulation_says_so() {
+    let folder = folder();
+    let file = folder.path().join("slow.toml");
+    let text = "laxity = 1\nname = \"slow\"\nscheduler = \"G-EDF\"\n[platform]\ncpus = 3\n\
+                [[task]]\nname = \"quick\"\nperiod = \"10 us\"\nwcet = \"9 us\"\n\
+                [[task]]\nname = \"slow\"\nperiod = \"10 min\"\nwcet = \"9 min\"\n\
+                [[task]]\nname = \"other\"\nperiod = \"9 min\"\nwcet = \"8.9 min\"\n\
+                [[task]]\nname = \"third\"\nperiod = \"1 s\"\nwcet = \"300 ms\"\n";
+    fs::write(&file, text).expect("written");
+    let (code, out, err) = run([
+        "tune".as_ref(),
+        file.as_os_str(),
+        "--within".as_ref(),
+        "1s".as_ref(),
+        "--for".as_ref(),
+        "100min".as_ref(),
+    ]);
+    assert!(code == 1 && out.is_empty(), "{code} {out}");
+    assert!(err.contains("no configuration was simulated for 6000 s within 1 s"), "{err}");
+    assert!(err.contains("more time with `--within`, or less to simulate with `--for`"), "{err}");
+}

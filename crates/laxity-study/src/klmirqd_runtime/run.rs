@@ -2,7 +2,7 @@
 
 use laxity_model::{Instant, InterruptHandling, Nanos, Workload};
 use laxity_plan::Plan;
-use laxity_sim::Simulator;
+use laxity_sim::{Simulator, pace};
 use laxity_trace::metrics::Inversions;
 use laxity_trace::{Event, Sink, TraceHeader};
 
@@ -25,9 +25,6 @@ pub enum Stopped {
     /// The workload cannot be drawn or simulated.
     Error(StudyError),
 }
-
-/// Simulated time between two looks at whether to stop.
-const BETWEEN_LOOKS: Nanos = Nanos::from_millis(500);
 
 impl RuntimeStudy {
     /// The study under `options`.
@@ -111,12 +108,7 @@ fn simulate<S: Sink>(
     let plan = Plan::new(workload, &workload.scheduler, seed)
         .map_err(|refusal| Stopped::Error(StudyError::Refused(refusal.to_string())))?;
     let mut simulator = Simulator::new(&plan, sink(&plan.header));
-    while simulator.now() < end {
-        if stop() {
-            return Err(Stopped::OnRequest);
-        }
-        simulator.run_until(end.min(simulator.now() + BETWEEN_LOOKS));
-    }
+    pace::run(&mut simulator, end, |_| if stop() { Err(Stopped::OnRequest) } else { Ok(()) })?;
     Ok(simulator.finish())
 }
 

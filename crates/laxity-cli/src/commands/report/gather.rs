@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use laxity_analysis::check::{self, Options, Report, check};
 use laxity_model::{Instant, OverheadProfile, Workload};
 use laxity_plan::Plan;
-use laxity_sim::Simulator;
+use laxity_sim::{Simulator, pace};
 use laxity_trace::{Origin, Record, TraceHeader};
 
 use super::bounded::unbounded;
@@ -195,6 +195,9 @@ fn facts(workload: &Workload, measured: Option<String>) -> Vec<(String, String)>
     facts
 }
 
+/// All records are in memory: some gigabytes, with what the page makes of them.
+const RECORDS_MAX: u64 = 10_000_000;
+
 /// Simulates in slices, so that it can be ended.
 fn simulate(
     plan: &Plan,
@@ -202,17 +205,26 @@ fn simulate(
     quiet: bool,
     interrupt: &Interrupt,
 ) -> Result<Vec<Record>, CliError> {
-    const SLICES: u64 = 200;
     let mut simulator = Simulator::new(plan, Vec::new());
     let progress = Progress::new("simulated  ".to_owned(), duration, quiet);
-    for slice in 1..=SLICES {
+    pace::run(&mut simulator, Instant::ZERO.saturating_add(duration), |simulator| {
+        let records = simulator.sink().len() as u64;
+        progress.update(simulator.now(), records);
         if interrupt.is_requested() {
             return Err(CliError::Interrupted { reached: "while it simulated; there is no page".to_owned() });
         }
-        let to = u128::from(duration.0) * u128::from(slice) / u128::from(SLICES);
-        simulator.run_until(Instant(to as u64));
-        progress.update(simulator.now(), simulator.sink().len() as u64);
-    }
+        if records > RECORDS_MAX {
+            return Err(CliError::Argument {
+                message: format!(
+                    "a page explains a simulation of {RECORDS_MAX} events at most, and {} of {} have more; give it less with \
+                     `--for`",
+                    short(simulator.now().saturating_since(Instant::ZERO)),
+                    short(duration)
+                ),
+            });
+        }
+        Ok(())
+    })?;
     Ok(simulator.finish())
 }
 

@@ -1,11 +1,10 @@
 //! One simulation, in slices between which it can be watched and ended.
 
 use std::path::Path;
-use std::time::{Duration, Instant as WallInstant};
 
 use laxity_model::{Instant, Nanos};
 use laxity_plan::Plan;
-use laxity_sim::Simulator;
+use laxity_sim::{Simulator, pace};
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::Metrics;
 use laxity_trace::{Event, Sink};
@@ -16,9 +15,6 @@ use crate::interrupt::Interrupt;
 use crate::output_file::{Failed, OutputFile};
 use crate::progress::Progress;
 use crate::report::Report;
-
-/// How long a slice should take: short enough for Ctrl-C to feel immediate.
-const SLICE_WALL: Duration = Duration::from_millis(50);
 
 /// Counts completions, for the rate.
 #[derive(Default)]
@@ -58,13 +54,11 @@ pub fn simulate(
     let failed = trace.as_ref().map(|trace| trace.failed.clone()).unwrap_or_default();
     let end = Instant::ZERO.saturating_add(duration);
     let mut simulator = Simulator::new(&simulation.plan, (Completions::default(), (Metrics::new(header), trace)));
-    let mut slice = Nanos::from_millis(1);
-    while simulator.now() < end && !interrupt.is_requested() && !failed.get() {
-        let started = WallInstant::now();
-        simulator.run_until(simulator.now().saturating_add(slice).min(end));
-        slice = next_slice(slice, started.elapsed());
+    // It ends where it is told to, with what it reached.
+    let _ = pace::run(&mut simulator, end, |simulator| {
         progress.update(simulator.now(), simulator.sink().0.0);
-    }
+        if interrupt.is_requested() || failed.get() { Err(()) } else { Ok(()) }
+    });
     let reached = simulator.now();
     let (_, (metrics, trace)) = simulator.finish();
     if let (Some(trace), Some(path)) = (trace, &simulation.trace) {
@@ -85,27 +79,4 @@ fn open_trace(path: &Path, plan: &Plan) -> Result<Trace, CliError> {
     let writer =
         TraceWriter::new(file, &plan.header).map_err(|source| CliError::Write { path: path.to_owned(), source })?;
     Ok(Trace { writer, failed })
-}
-
-/// A slice that should take [`SLICE_WALL`], given that `slice` took `elapsed`; at most doubled or divided by eight, as
-/// one slice says little about the next. How a simulation is sliced does not change its schedule.
-fn next_slice(slice: Nanos, elapsed: Duration) -> Nanos {
-    let wanted = u128::from(slice.0) * SLICE_WALL.as_nanos() / elapsed.as_nanos().max(1);
-    let wanted = u64::try_from(wanted).unwrap_or(u64::MAX);
-    Nanos(wanted.clamp((slice.0 / 8).max(1), slice.0.saturating_mul(2)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slices_approach_the_time_they_should_take() {
-        let slice = Nanos::from_millis(8);
-        assert_eq!(next_slice(slice, Duration::from_millis(100)), Nanos::from_millis(4));
-        assert_eq!(next_slice(slice, Duration::from_micros(1)), Nanos::from_millis(16));
-        assert_eq!(next_slice(slice, Duration::from_secs(3_600)), Nanos::from_millis(1));
-        assert_eq!(next_slice(Nanos(1), Duration::from_secs(3_600)), Nanos(1));
-        assert_eq!(next_slice(Nanos(u64::MAX), Duration::ZERO), Nanos(u64::MAX));
-    }
 }

@@ -22,7 +22,7 @@ use crate::output::{self, Output, word};
 use crate::output_file::OutputFile;
 use crate::overheads::Overheads;
 use crate::progress::Progress;
-use crate::quantity::{parse_count, parse_seed};
+use crate::quantity::{parse_count, parse_seed, short};
 
 /// Search for the configuration that leaves the most laxity.
 ///
@@ -119,7 +119,16 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let within = arguments.within;
     let host = Here { started: WallInstant::now(), within, interrupt: &interrupt, progress: Mutex::new(progress) };
     let tuned = tune(&space, &effort, arguments.best, &host);
+    let host_was_over = host.is_over(10) && !interrupt.is_requested();
     host.progress.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+    if tuned.best.is_empty() && host_was_over {
+        let (simulated, within) = (short(simulated), short(within));
+        let message = format!(
+            "{file}: no configuration was simulated for {simulated} within {within}; give the search more time with `--within`, or \
+             less to simulate with `--for`"
+        );
+        return Err(CliError::Live { message });
+    }
     if tuned.best.is_empty() {
         let message = format!("{file}: no configuration can be simulated; `laxity simulate {}` says why", word(&file));
         return Err(CliError::Live { message });
@@ -161,11 +170,7 @@ impl Host for Here<'_> {
     }
 
     fn is_over(&self, tenths: u32) -> bool {
-        self.is_stopped() || self.started.elapsed() > Duration::from_nanos(self.within.0 / 10) * tenths
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.interrupt.is_requested()
+        self.interrupt.is_requested() || self.started.elapsed() > Duration::from_nanos(self.within.0 / 10) * tenths
     }
 
     fn progress(&self, tried: usize, best: Option<&Score>) {

@@ -1,8 +1,8 @@
 //! Jobs that took longer than was proven, and what the machine had to do with it.
 
 use laxity_model::Nanos;
-use laxity_trace::OutsiderKind;
 use laxity_trace::why::{Account, Blame};
+use laxity_trace::{Origin, OutsiderKind};
 
 use crate::commands::report::gather::Evidence;
 use crate::commands::report::observed::Observed;
@@ -73,6 +73,10 @@ pub fn sentence(evidence: &Evidence, observed: &Observed) -> Option<String> {
     };
     let why = match found.iter().all(|beyond| beyond.stolen() + beyond.robbed() >= beyond.excess()) {
         true => "No bound knows of time in which the machine has no CPU for the tasks, and that is all of it",
+        false if observed.header.origin == Origin::Simulated => {
+            "A simulation charges just what is analysed: it is of another workload than the proof, or the analysis has a defect; \
+             please report that, with the workload"
+        }
         false => {
             "The bounds hold for the overheads that were charged, and this machine costs more; `laxity measure` finds \
              out what it costs"
