@@ -386,7 +386,7 @@ struct laxity_vx_job;
 // A vision graph that is executed. Threads share it.
 struct laxity_vx_run;
 
-// A vision graph that can be spawned, again when it has ended. Threads share it.
+// A vision graph that can be spawned, and again when its run has ended and is released. Threads share it.
 struct laxity_vx_verified;
 
 // A workload file. Threads may share it; one at a time runs it.

@@ -23,7 +23,7 @@ pub struct laxity_vx_graph {
     _opaque: (),
 }
 
-/// A vision graph that can be spawned, again when it has ended. Threads share it.
+/// A vision graph that can be spawned, and again when its run has ended and is released. Threads share it.
 pub struct laxity_vx_verified {
     _opaque: (),
 }

@@ -174,7 +174,13 @@ public:
 
     Matrix(size_t rows, size_t columns) : rows_(rows), columns_(columns) {}
 
-    size_t bytes() const { return rows_ * columns_ * sizeof(T); }
+    // That of one that is larger than memory can be is SIZE_MAX, which a graph refuses.
+    size_t bytes() const
+    {
+        const size_t most = SIZE_MAX / sizeof(T);
+
+        return rows_ > 0 && columns_ > most / rows_ ? SIZE_MAX : rows_ * columns_ * sizeof(T);
+    }
     uint32_t add(laxity_vx_graph *graph, const char *name, uint32_t slots, const void *initial) const
     {
         return add_bytes(graph, name, bytes(), slots, initial);

@@ -396,7 +396,7 @@ private:
     Handle<laxity_vx_run, laxity_vx_run_release> handle_;
 };
 
-// A graph that can be spawned, again when it has ended.
+// A graph that can be spawned, and again when its Run has ended and is destroyed: assigning a new one to it is too late for that.
 class Verified
 {
 public:

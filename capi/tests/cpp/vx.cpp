@@ -225,6 +225,27 @@ void what_cannot_be_is_refused()
     run.wait();
 }
 
+// A name that cannot be one was "not enough memory", and a matrix larger than memory can be one of sixteen bytes.
+void impossible_names_and_sizes_are_refused_as_such()
+{
+    for (const std::string &name : { std::string("a/b"), std::string(300, 'n') }) {
+        vx::Graph graph(name.c_str(), directory);
+        const auto a = graph.object("a", vx::bytes(8));
+        graph.node("n", { vx::output(a) }, [](vx::Job &) {});
+        const vx::Verified verified = graph.verify();
+        const auto bad = thrown<laxity::Error>([&] { verified.spawn({ 1ms }); });
+        EXPECT(bad.result() == LAXITY_ERROR_NAME);
+    }
+    const vx::Matrix<uint64_t> wraps((size_t(1) << 61) + 1, 8);
+    EXPECT(wraps.bytes() == SIZE_MAX);
+    EXPECT(vx::Matrix<uint64_t>(3, 4).bytes() == 96 && vx::Matrix<uint64_t>(0, SIZE_MAX).bytes() == 0);
+    vx::Graph graph("wraps", directory);
+    const auto large = graph.object("a", wraps);
+    graph.node("n", { vx::output(large) }, [](vx::Job &) {});
+    const auto too_large = thrown<laxity::Error>([&] { graph.verify().spawn({ 1ms }); });
+    EXPECT(too_large.result() != LAXITY_OK);
+}
+
 // Copies in, inverts on the GPU and copies out, in every frame.
 void nodes_use_a_gpu(const char *server)
 {
@@ -280,6 +301,7 @@ int main(int argc, char **argv)
     computes_it_as_tasks_of_a_system();
     what_a_kernel_throws_is_the_cause();
     what_cannot_be_is_refused();
+    impossible_names_and_sizes_are_refused_as_such();
     nodes_use_a_gpu(argv[2]);
     std::puts("ok");
 }

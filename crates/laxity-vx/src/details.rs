@@ -21,7 +21,7 @@ impl ErrorDetails for SpawnError {
             | SpawnError::Budget { .. }
             | SpawnError::System { .. } => ErrorCode::Value,
             SpawnError::Replicas(_) => ErrorCode::Verify,
-            SpawnError::Memory(_) => ErrorCode::Memory,
+            SpawnError::Memory(error) => error.code(),
             SpawnError::Claim(_) => ErrorCode::Claimed,
             SpawnError::Thread { .. } | SpawnError::Lock { .. } | SpawnError::Trace { .. } => ErrorCode::System,
             SpawnError::Cpus { .. }

@@ -19,7 +19,9 @@ use crate::verify::VerifyError;
 #[derive(Debug, Error)]
 pub enum SpawnError {
     /// It runs, or another one of its name does.
-    #[error("graph {graph}: it runs, or another one of this name does; wait for it, or choose a name")]
+    #[error(
+        "graph {graph}: it runs, or another one of this name does; wait for it and release its run, or choose a name"
+    )]
     Scheduled {
         /// The graph.
         graph: String,
@@ -210,6 +212,7 @@ impl SpawnError {
             SpawnError::Option { .. }
             | SpawnError::Priority(_)
             | SpawnError::Budget { .. }
+            | SpawnError::Memory(RegistryError::Name { .. })
             | SpawnError::System { .. } => Status::InvalidValue,
             SpawnError::NoBudget { .. } => Status::NotSufficient,
             SpawnError::Replicas(error) => error.status(),
