@@ -21,6 +21,9 @@ pub struct Mark {
 /// Passes a mark when it is dropped: also where the soft GPU is lost and calls back no more.
 pub struct PassAtDrop(pub Arc<Mark>);
 
+/// Tells the thread that goes on with streams when it is dropped: also where the soft GPU is lost and calls back no more.
+struct KickAtDrop;
+
 /// A point of a stream.
 #[derive(Clone, Debug)]
 pub enum Point {
@@ -81,12 +84,31 @@ impl Drop for PassAtDrop {
     }
 }
 
+impl Drop for KickAtDrop {
+    fn drop(&mut self) {
+        crate::dispatch::kick();
+    }
+}
+
 impl Point {
     pub fn is_complete(&self) -> bool {
         match self {
             Point::Start => true,
             Point::Soft(event) => event.is_complete(),
             Point::Mark(mark) => mark.passed().is_some(),
+        }
+    }
+
+    /// Tells the thread that goes on with streams when it is complete, or the soft GPU is lost. Whether it will be told.
+    pub fn kick_when_complete(&self) -> bool {
+        match self {
+            Point::Start => false,
+            Point::Soft(event) => {
+                let kick = KickAtDrop;
+                event.on_complete(move || drop(kick)).is_ok()
+            }
+            // `Mark::pass` tells.
+            Point::Mark(_) => true,
         }
     }
 

@@ -61,7 +61,8 @@ struct Queue {
     /// The last operation that the soft GPU got.
     last: Option<laxity_softgpu::Event>,
     host: Host,
-    /// The thread that goes on with streams will be told when the first command can be carried out.
+    /// The thread that goes on with streams will be told when the first command can be carried out. Of that command
+    /// alone: it is false again once the command is taken out.
     is_awaited: bool,
     /// What went wrong when no thread of the program was there to be told.
     failure: Option<CUresult>,
@@ -185,7 +186,6 @@ impl Stream {
     pub fn host_is_done(self: &Arc<Self>) {
         let mut queue = lock(&self.queue);
         queue.host = Host::Idle;
-        queue.is_awaited = false;
         if let Err(error) = self.advance(&mut queue) {
             queue.failure.get_or_insert(error);
         }
@@ -219,44 +219,54 @@ impl Stream {
     }
 
     /// Carries out commands until one must wait. The thread that goes on with streams is told when the wait is over.
+    ///
+    /// No wake-up is lost. Whenever the lock of the queue is free and commands are in it, then a host function runs, after
+    /// which `host_is_done` goes on; or the first command waits and `is_awaited`. Each command that comes to the front is
+    /// looked at here, as taking one out resets `is_awaited`, and it may stay only in these two ways:
+    ///
+    /// - For an operation of a soft GPU: `on_complete` tells even if the operation completed after it was looked at. If it
+    ///   fails, the soft GPU is lost, and there is nothing to wait for; if it is lost later, dropping `KickAtDrop` tells.
+    /// - For a mark: `Mark::pass` sets the time, then kicks. It was not set when it was looked at, so the kick is later.
+    ///
+    /// The stream counts in `HELD_BACK` since before the command was looked at, so that such a kick is sent. The thread
+    /// that gets it locks the queue, and looks again. If another thread has gone on meanwhile, the command that is first
+    /// then has its own wake-up.
+    ///
+    /// An operation that fails does not hold up those behind it. The first error is answered.
     fn advance(self: &Arc<Self>, queue: &mut Queue) -> Outcome {
+        let mut result = Ok(());
         while queue.host == Host::Idle
             && let Some(command) = queue.commands.pop_front()
         {
+            let was_awaited = std::mem::take(&mut queue.is_awaited);
             match command {
-                Command::Operation(operation) => {
-                    if let Some(event) = operation.submit(&self.soft).map_err(|error| of_gpu(&error))? {
-                        queue.last = Some(event);
-                    }
-                }
-                Command::Wait(point) if point.is_complete() => {}
+                Command::Operation(operation) => match operation.submit(&self.soft) {
+                    Ok(Some(event)) => queue.last = Some(event),
+                    Ok(None) => {}
+                    Err(error) => result = result.and(Err(of_gpu(&error))),
+                },
                 Command::Wait(point) => {
-                    if let (Point::Soft(event), false) = (&point, queue.is_awaited) {
-                        let _ = event.on_complete(dispatch::kick);
+                    if !point.is_complete() && (was_awaited || point.kick_when_complete()) {
+                        queue.is_awaited = true;
+                        queue.commands.push_front(Command::Wait(point));
+                        break;
                     }
-                    queue.is_awaited = true;
-                    queue.commands.push_front(Command::Wait(point));
-                    return Ok(());
                 }
-                Command::Host(call) => match &queue.last {
-                    Some(last) if !last.is_complete() => {
-                        if !queue.is_awaited {
-                            let _ = last.on_complete(dispatch::kick);
-                        }
+                Command::Host(call) => {
+                    let last = queue.last.clone().map_or(Point::Start, Point::Soft);
+                    if !last.is_complete() && (was_awaited || last.kick_when_complete()) {
                         queue.is_awaited = true;
                         queue.commands.push_front(Command::Host(call));
-                        return Ok(());
+                        break;
                     }
-                    _ => {
-                        queue.host = Host::Runs;
-                        dispatch::call(self, call);
-                    }
-                },
+                    queue.host = Host::Runs;
+                    dispatch::call(self, call);
+                }
                 Command::Record(mark) => self.after_last(queue, PassAtDrop(mark)),
                 Command::Release(memory) => self.after_last(queue, memory),
             }
         }
-        Ok(())
+        result
     }
 
     /// Drops `what` when all operations are complete.

@@ -19,6 +19,17 @@ fn wrong_calls_are_answered_as_the_documentation_says_however_the_driver_is_reac
     }
 }
 
+/// What a program that reaches the driver by `cuGetProcAddress` prints.
+#[track_caller]
+fn printed(name: &str) -> String {
+    said(on_soft(&mut Command::new(own_program(name, Reach::ProcAddress)), name))
+}
+
+#[test]
+fn a_stream_goes_on_after_each_of_many_waits_for_another() {
+    assert_eq!(printed("waits"), "end\n");
+}
+
 #[test]
 fn the_official_python_bindings_run_unmodified() {
     let Some(python) = python() else { return };
