@@ -1,6 +1,6 @@
 //! Points of streams that threads and other streams wait for, and the events of programs.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use laxity_model::Instant;
 use laxity_softgpu::{GpuError, Wait};
@@ -14,8 +14,22 @@ use crate::types::*;
 /// Is passed when all commands before it in its stream are complete.
 #[derive(Debug, Default)]
 pub struct Mark {
-    passed: Mutex<Option<Instant>>,
+    state: Mutex<State>,
     changed: Condvar,
+}
+
+/// ```text
+///   Ahead --follow--> Follows --(passed, pass)--> Passed
+///     +---------------pass--------------------------^
+/// ```
+#[derive(Debug, Default)]
+enum State {
+    /// Commands before it wait in the queue of the stream.
+    #[default]
+    Ahead,
+    /// The soft GPU has all that is before it, and notes here when that is complete.
+    Follows(Arc<OnceLock<Instant>>),
+    Passed(Instant),
 }
 
 /// Passes a mark when it is dropped: also where the soft GPU is lost and calls back no more.
@@ -60,20 +74,32 @@ pub enum Recorded {
 }
 
 impl Mark {
+    /// It is passed at the time that the soft GPU notes in `completion`: at once, not when the soft GPU calls back, which is
+    /// later than that threads which wait for the stream go on.
+    pub fn follow(&self, completion: Arc<OnceLock<Instant>>) {
+        *lock(&self.state) = State::Follows(completion);
+    }
+
+    /// It is passed, and those that wait for it go on. Its time is the soft GPU's, or the present if that has none.
     pub fn pass(&self) {
-        lock(&self.passed).get_or_insert_with(clock::now);
+        let time = self.passed().unwrap_or_else(clock::now);
+        *lock(&self.state) = State::Passed(time);
         self.changed.notify_all();
         crate::dispatch::kick();
     }
 
     pub fn passed(&self) -> Option<Instant> {
-        *lock(&self.passed)
+        match &*lock(&self.state) {
+            State::Ahead => None,
+            State::Follows(completion) => completion.get().copied(),
+            State::Passed(time) => Some(*time),
+        }
     }
 
     pub fn wait(&self) {
-        let mut passed = lock(&self.passed);
-        while passed.is_none() {
-            passed = self.changed.wait(passed).unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
+        while !matches!(*state, State::Passed(_)) {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }

@@ -262,7 +262,12 @@ impl Stream {
                     queue.host = Host::Runs;
                     dispatch::call(self, call);
                 }
-                Command::Record(mark) => self.after_last(queue, PassAtDrop(mark)),
+                Command::Record(mark) => {
+                    if let Some(last) = &queue.last {
+                        mark.follow(last.completion());
+                    }
+                    self.after_last(queue, PassAtDrop(mark));
+                }
                 Command::Release(memory) => self.after_last(queue, memory),
             }
         }

@@ -31,6 +31,11 @@ fn a_stream_goes_on_after_each_of_many_waits_for_another() {
 }
 
 #[test]
+fn events_are_passed_with_their_stream_and_have_times_in_its_order() {
+    assert_eq!(printed("events"), "not ready 0 0 0 0\nwrong times 0\n");
+}
+
+#[test]
 fn the_official_python_bindings_run_unmodified() {
     let Some(python) = python() else { return };
     let mut command = Command::new(python);

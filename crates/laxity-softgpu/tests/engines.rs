@@ -165,6 +165,26 @@ fn an_event_calls_back_after_its_own_operations_and_not_after_later_ones() {
 }
 
 #[test]
+fn the_time_at_which_an_operation_completed_is_there_as_soon_as_it_is_complete() {
+    let gpu = open(&name("completion"));
+    let stream = gpu.stream("s").expect("a stream");
+    for _ in 0..200 {
+        let (go, gone) = sync_channel::<()>(0);
+        let first = stream.launch(move |_| Ok(gone.recv()?)).expect("issued");
+        let second = stream.launch(|_| Ok(())).expect("issued");
+        // Asked for in the other order.
+        let (later, earlier) = (second.completion(), first.completion());
+        let before = clock::now();
+        go.send(()).expect("it runs");
+        second.wait(Wait::Spinning).expect("done");
+        let after = clock::now();
+        let times = [before, *earlier.get().expect("a time"), *later.get().expect("a time"), after];
+        assert!(times.is_sorted(), "{times:?}");
+        assert!(*first.completion().get().expect("it is complete") >= after, "the present");
+    }
+}
+
+#[test]
 fn callbacks_follow_what_was_issued_before_in_the_order_in_which_they_were_added() {
     let gpu = open(&name("callbacks"));
     let stream = gpu.stream("s").expect("a stream");

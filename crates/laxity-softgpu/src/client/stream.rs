@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use laxity_model::{CopyDirection, Engine, Nanos};
+use laxity_model::{CopyDirection, Engine, Instant, Nanos};
 use laxity_policy::gpu::copy_engine;
+use laxity_sys::clock;
 use laxity_sys::pi_mutex::{Happening, PiGuard, PiMutex};
 
 use super::Handle;
@@ -82,6 +83,8 @@ struct Progress {
     added: u64,
     /// Those that wait, each with the number of operations that must be complete before.
     callbacks: VecDeque<Waiting>,
+    /// Times to note, each with the number of operations that must be complete before.
+    times: VecDeque<(u64, Arc<OnceLock<Instant>>)>,
     failure: Option<GpuError>,
 }
 
@@ -345,6 +348,20 @@ impl Event {
         Ok(())
     }
 
+    /// When the last operation before the event completed; the present if all are complete. It is noted before
+    /// [`Event::is_complete`] says so, and never if the server is gone before.
+    pub fn completion(&self) -> Arc<OnceLock<Instant>> {
+        let time = Arc::<OnceLock<Instant>>::default();
+        let mut progress = self.core.lock();
+        if self.core.completed.load(Ordering::Acquire) >= self.operations {
+            let _ = time.set(clock::now());
+        } else {
+            let at = progress.times.partition_point(|(after, _)| *after <= self.operations);
+            progress.times.insert(at, (self.operations, time.clone()));
+        }
+        time
+    }
+
     /// Waits until everything before it is complete.
     ///
     /// # Errors
@@ -395,7 +412,14 @@ impl Core {
     /// Another operation is complete. Passes on the callbacks that waited for it.
     pub fn complete(self: &Arc<Self>, shared: &Shared, failure: Option<GpuError>) {
         self.update(|progress| {
-            let completed = self.completed.fetch_add(1, Ordering::AcqRel) + 1;
+            // Others change it under the lock only.
+            let completed = self.completed.load(Ordering::Acquire) + 1;
+            while progress.times.front().is_some_and(|(after, _)| *after <= completed) {
+                if let Some((_, time)) = progress.times.pop_front() {
+                    let _ = time.set(clock::now());
+                }
+            }
+            self.completed.store(completed, Ordering::Release);
             if progress.failure.is_none() {
                 progress.failure = failure;
             }
