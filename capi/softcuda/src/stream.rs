@@ -110,24 +110,26 @@ impl Stream {
         Ok(Arc::new(Stream { context: context.clone(), kind, flags, priority, id, soft, queue, captured }))
     }
 
-    /// Issues one step: to the capture that the stream is in, or to be carried out.
-    pub fn issue(self: &Arc<Self>, step: Step) -> Outcome {
+    /// Issues steps, between which no other thread's commands come: to the capture that the stream is in, or to be carried
+    /// out.
+    pub fn issue(self: &Arc<Self>, steps: impl IntoIterator<Item = Step>) -> Outcome {
+        let mut steps = steps.into_iter();
         if graph::is_any_capturing()
             && let Some(captured) = &mut *lock(&self.captured)
         {
-            return captured.add(step);
+            return steps.try_for_each(|step| captured.add(step));
         }
-        self.enqueue(step.into())
+        self.enqueue(steps.map(Command::from))
     }
 
-    /// Carries out `command` after all before it.
-    pub fn enqueue(self: &Arc<Self>, command: Command) -> Outcome {
+    /// Carries out `commands`, one after the other, after all before them.
+    pub fn enqueue(self: &Arc<Self>, commands: impl IntoIterator<Item = Command>) -> Outcome {
         let waits = self.implicit_waits()?;
         let mut queue = lock(&self.queue);
         let was_held_back = queue.is_held_back();
         queue.commands.extend(waits.into_iter().map(Command::Wait));
-        queue.commands.push_back(command);
-        // Before it is known whether it waits: what it waits for may be complete, and say so, while that is found out.
+        queue.commands.extend(commands);
+        // Before it is known whether they wait: what they wait for may be complete, and say so, while that is found out.
         self.count(was_held_back, &queue);
         let result = self.advance(&mut queue);
         self.count(true, &queue);

@@ -36,6 +36,11 @@ fn events_are_passed_with_their_stream_and_have_times_in_its_order() {
 }
 
 #[test]
+fn graphs_that_two_threads_launch_into_one_stream_are_each_carried_out_whole() {
+    assert_eq!(printed("launches"), "nodes 8000, out of order 0\n");
+}
+
+#[test]
 fn the_official_python_bindings_run_unmodified() {
     let Some(python) = python() else { return };
     let mut command = Command::new(python);

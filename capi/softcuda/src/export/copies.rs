@@ -174,7 +174,7 @@ fn planes(copy: &Copy3D) -> Outcome<Copy> {
 fn now(default: Default0, copy: Copy) -> Outcome {
     let stream = stream::find(std::ptr::null_mut(), default)?;
     stream.refuse_in_capture()?;
-    stream.issue(Step::Operation(Operation::Copy(copy)))?;
+    stream.issue([Step::Operation(Operation::Copy(copy))])?;
     stream.synchronize()
 }
 
@@ -189,7 +189,7 @@ fn later(default: Default0, handle: CUstream, mut copy: Copy) -> Outcome {
         unsafe { copy.stage() };
     }
     let waits = copy.way == Way::Out && !is_captured && is_pageable(copy.to.address);
-    stream.issue(Step::Operation(Operation::Copy(copy)))?;
+    stream.issue([Step::Operation(Operation::Copy(copy))])?;
     if waits { stream.synchronize() } else { Ok(()) }
 }
 
@@ -217,7 +217,7 @@ fn fill(
     }
     let stream: Arc<Stream> = stream::find(handle.unwrap_or(std::ptr::null_mut()), default)?;
     let fill = Fill { address: to as usize, pitch, width, height, value };
-    stream.issue(Step::Operation(Operation::Fill(fill)))?;
+    stream.issue([Step::Operation(Operation::Fill(fill))])?;
     // Without a stream the call returns when it is done.
     if handle.is_none() { stream.synchronize() } else { Ok(()) }
 }

@@ -46,7 +46,7 @@ fn record(event: &Event, stream: &Arc<stream::Stream>) -> Outcome {
         Recorded::At { point: stream.point(), time: None }
     } else {
         let mark = Arc::<Mark>::default();
-        stream.enqueue(Command::Record(mark.clone()))?;
+        stream.enqueue([Command::Record(mark.clone())])?;
         let time = (event.flags & EVENT_DISABLE_TIMING == 0).then(|| mark.clone());
         Recorded::At { point: Point::Mark(mark), time }
     };

@@ -75,7 +75,7 @@ stream_entries! { default:
     };
     cuGraphLaunch / cuGraphLaunch_ptsz(exec: CUgraphExec, stream: CUstream) => {
         let (exec, stream) = (EXECUTABLES.get(exec)?, stream::find(stream, default)?);
-        exec.steps.iter().try_for_each(|step| stream.issue(step.clone()))
+        stream.issue(exec.steps.iter().cloned())
     };
 }
 

@@ -236,7 +236,7 @@ unsafe fn launch(
         }
         _ => Parameters::default(),
     };
-    stream.issue(Step::Operation(Operation::Kernel(Launch { function, grid, block, shared_bytes, parameters })))
+    stream.issue([Step::Operation(Operation::Kernel(Launch { function, grid, block, shared_bytes, parameters }))])
 }
 
 unsafe fn values(

@@ -111,7 +111,7 @@ stream_entries! { default:
         let stream = stream::find(handle, default)?;
         stream.refuse_in_capture()?;
         let memory = memory::remove(address, |kind| matches!(kind, Kind::Device(_)))?;
-        stream.enqueue(Command::Release(memory))
+        stream.enqueue([Command::Release(memory)])
     };
     cuMemPrefetchAsync / cuMemPrefetchAsync_ptsz(address: CUdeviceptr, bytes: usize, device: CUdevice, handle: CUstream) => {
         // To the host, or to a device: memory is where it is.

@@ -56,7 +56,7 @@ stream_entries! { default:
                 let point = point.clone();
                 drop(recorded);
                 stream.refuse_in_capture()?;
-                if point.is_complete() { Ok(()) } else { stream.enqueue(Command::Wait(point)) }
+                if point.is_complete() { Ok(()) } else { stream.enqueue([Command::Wait(point)]) }
             }
         }
     };
@@ -67,14 +67,14 @@ stream_entries! { default:
             if flags != 0 || callback.is_none() {
                 return Err(INVALID_VALUE);
             }
-            stream.issue(Step::Host(HostCall::Callback(callback, Data(handle), Data(data))))
+            stream.issue([Step::Host(HostCall::Callback(callback, Data(handle), Data(data)))])
         };
     cuLaunchHostFunc / cuLaunchHostFunc_ptsz(stream: CUstream, function: HostFunction, data: Handle) => {
         let stream = stream::find(stream, default)?;
         if function.is_none() {
             return Err(INVALID_VALUE);
         }
-        stream.issue(Step::Host(HostCall::Function(function, Data(data))))
+        stream.issue([Step::Host(HostCall::Function(function, Data(data)))])
     };
     cuStreamBeginCapture / cuStreamBeginCapture_ptsz(stream: CUstream)
         => graph::begin(&stream::find(stream, default)?, 0);
@@ -125,5 +125,5 @@ fn destroy(handle: CUstream) -> Outcome {
 fn keep_until_complete(stream: Arc<stream::Stream>) {
     let mark = Arc::<crate::event::Mark>::default();
     stream.context.retire(stream.clone(), mark.clone());
-    let _ = stream.enqueue(Command::Record(mark));
+    let _ = stream.enqueue([Command::Record(mark)]);
 }
