@@ -41,6 +41,11 @@ fn graphs_that_two_threads_launch_into_one_stream_are_each_carried_out_whole() {
 }
 
 #[test]
+fn copies_and_fills_beyond_an_allocation_are_refused_in_two_and_three_dimensions() {
+    assert_eq!(printed("bounds"), "end\n");
+}
+
+#[test]
 fn the_official_python_bindings_run_unmodified() {
     let Some(python) = python() else { return };
     let mut command = Command::new(python);

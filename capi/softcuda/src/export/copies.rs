@@ -159,15 +159,26 @@ fn planes(copy: &Copy3D) -> Outcome<Copy> {
             return Err(INVALID_VALUE);
         }
         let slice = pitch.checked_mul(end.height.max(height)).ok_or(INVALID_VALUE)?;
-        let address = start as usize + end.z * slice + end.y * pitch + end.x;
-        if end.kind == MEMORY_DEVICE && width * height * depth > 0 {
-            let last = (depth - 1) * slice + (height - 1) * pitch + width;
-            memory::check(address as u64, last)?;
+        let offset = sum([end.z.checked_mul(slice), end.y.checked_mul(pitch), Some(end.x)])?;
+        let address = sum([Some(start as usize), Some(offset)])?;
+        if width > 0 && height > 0 && depth > 0 {
+            let bytes = sum([(depth - 1).checked_mul(slice), (height - 1).checked_mul(pitch), Some(width)])?;
+            sum([Some(address), Some(bytes)])?;
+            // A unified address is of the host's own memory where the driver does not know it.
+            let is_known = || [start, address as u64].into_iter().any(|address| memory::find(address).is_some());
+            if end.kind == MEMORY_DEVICE || (end.kind == MEMORY_UNIFIED && is_known()) {
+                memory::check(address as u64, bytes)?;
+            }
         }
         Ok((Plane { address, pitch, slice }, address as u64))
     };
     let ((from, first), (to, second)) = (end(&source)?, end(&target)?);
     Ok(Copy { way: way(first, second), from, to, width, height, depth, staged: None })
+}
+
+/// `CUDA_ERROR_INVALID_VALUE`, if an address or a number of bytes is beyond what there can be.
+fn sum<const COUNT: usize>(parts: [Option<usize>; COUNT]) -> Outcome<usize> {
+    parts.into_iter().try_fold(0_usize, |sum, part| sum.checked_add(part?)).ok_or(INVALID_VALUE)
 }
 
 /// Copies, and returns when that is done.
@@ -213,7 +224,7 @@ fn fill(
         return Err(INVALID_VALUE);
     }
     if row > 0 && height > 0 {
-        memory::check(to, (height - 1) * pitch + row)?;
+        memory::check(to, sum([(height - 1).checked_mul(pitch), Some(row)])?)?;
     }
     let stream: Arc<Stream> = stream::find(handle.unwrap_or(std::ptr::null_mut()), default)?;
     let fill = Fill { address: to as usize, pitch, width, height, value };

@@ -17,6 +17,41 @@ typedef int CUdevice;
 typedef uint64_t CUdeviceptr;
 typedef void *CUcontext, *CUstream, *CUevent, *CUmodule, *CUfunction, *CUgraph, *CUgraphExec;
 
+enum { HOST = 1, DEVICE = 2, UNIFIED = 4 };
+
+/* CUDA_MEMCPY2D */
+struct copy_2d {
+	size_t from_x, from_y;
+	unsigned from_kind;
+	const void *from_host;
+	CUdeviceptr from_device;
+	void *from_array;
+	size_t from_pitch;
+	size_t to_x, to_y;
+	unsigned to_kind;
+	void *to_host;
+	CUdeviceptr to_device;
+	void *to_array;
+	size_t to_pitch;
+	size_t width, height;
+};
+
+/* An end of CUDA_MEMCPY3D */
+struct end_3d {
+	size_t x, y, z, level;
+	unsigned kind;
+	void *host;
+	CUdeviceptr device;
+	void *array, *context;
+	size_t pitch, height;
+};
+
+/* CUDA_MEMCPY3D */
+struct copy_3d {
+	struct end_3d from, to;
+	size_t width, height, depth;
+};
+
 /* name, symbol, version, parameters */
 #define FUNCTIONS(F) \
 	F(cuInit, cuInit, 2000, (unsigned flags)) \
@@ -43,6 +78,9 @@ typedef void *CUcontext, *CUstream, *CUevent, *CUmodule, *CUfunction, *CUgraph, 
 	F(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, 3020, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)) \
 	F(cuMemsetD32, cuMemsetD32_v2, 3020, (CUdeviceptr to, unsigned value, size_t count)) \
 	F(cuMemsetD8Async, cuMemsetD8Async, 3020, (CUdeviceptr to, unsigned char value, size_t count, CUstream stream)) \
+	F(cuMemsetD2D8, cuMemsetD2D8_v2, 3020, (CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height)) \
+	F(cuMemcpy2D, cuMemcpy2D_v2, 3020, (const struct copy_2d *copy)) \
+	F(cuMemcpy3D, cuMemcpy3D_v2, 3020, (const struct copy_3d *copy)) \
 	F(cuStreamCreate, cuStreamCreate, 2000, (CUstream *stream, unsigned flags)) \
 	F(cuStreamDestroy, cuStreamDestroy_v2, 4000, (CUstream stream)) \
 	F(cuStreamQuery, cuStreamQuery, 2000, (CUstream stream)) \
@@ -79,6 +117,9 @@ FUNCTIONS(DECLARE)
 #define cuMemcpyDtoHAsync cuMemcpyDtoHAsync_v2
 #define cuMemcpyDtoDAsync cuMemcpyDtoDAsync_v2
 #define cuMemsetD32 cuMemsetD32_v2
+#define cuMemsetD2D8 cuMemsetD2D8_v2
+#define cuMemcpy2D cuMemcpy2D_v2
+#define cuMemcpy3D cuMemcpy3D_v2
 #define cuStreamDestroy cuStreamDestroy_v2
 #define cuStreamBeginCapture cuStreamBeginCapture_v2
 #define cuGraphInstantiate cuGraphInstantiateWithFlags
