@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use crate::driver::{Device, Driver};
 use crate::event::Mark;
+use crate::graph;
 use crate::handles::lock;
 use crate::stream::{Kind, Stream};
 use crate::types::*;
@@ -48,8 +49,9 @@ thread_local! {
     /// The last is current; null stands for none.
     static STACK: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     static THREAD: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
-    /// This thread runs a host function, which may not call the driver.
+    /// How its calls are judged while streams are captured.
     static MODE: Cell<i32> = const { Cell::new(0) };
+    /// This thread runs a host function, which may not call the driver.
     static IS_HOST: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -129,14 +131,22 @@ impl Context {
         lock(&self.streams).iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Waits for all.
+    /// Waits for all. `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: one of its streams is captured, which ends the capture.
     pub fn synchronize(&self) -> Outcome {
         let results: Vec<Outcome> = self.streams().iter().map(|stream| stream.synchronize()).collect();
         results.into_iter().collect()
     }
 
+    /// Waits for all that may use what the program takes away now: a call that is unsafe while streams are captured.
+    pub fn quiesce(&self) -> Outcome {
+        graph::refuse_unsafe()?;
+        let results: Vec<Outcome> = self.streams().iter().map(|stream| stream.wait()).collect();
+        results.into_iter().collect()
+    }
+
     /// After this its handle is none.
     pub fn destroy(self: &Arc<Self>) -> Outcome {
+        self.streams().iter().for_each(graph::abandon);
         let result = self.synchronize();
         if let Ok(driver) = Driver::get() {
             let _ = driver.contexts.remove(self.handle());
@@ -189,7 +199,12 @@ pub fn is_host() -> bool {
     IS_HOST.get()
 }
 
-/// How the thread's calls are judged while streams are captured; answers what it was.
+/// How the thread's calls are judged while streams are captured.
+pub fn capture_mode() -> i32 {
+    MODE.get()
+}
+
+/// Another mode; answers what it was.
 pub fn exchange_capture_mode(mode: i32) -> i32 {
     MODE.replace(mode)
 }

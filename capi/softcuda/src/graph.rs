@@ -53,8 +53,8 @@ pub struct Capture {
     thread: u64,
     pub id: u64,
     is_invalid: AtomicBool,
-    /// Those that are in it.
-    streams: Mutex<Vec<Arc<Stream>>>,
+    /// Those that are in it. `None`: it has ended.
+    streams: Mutex<Option<Vec<Arc<Stream>>>>,
 }
 
 /// A stream in a capture.
@@ -68,7 +68,10 @@ pub struct Captured {
 pub static GRAPHS: Handles<Graph> = Handles::new(INVALID_VALUE);
 pub static EXECUTABLES: Handles<Executable> = Handles::new(INVALID_VALUE);
 
-static CAPTURES: AtomicUsize = AtomicUsize::new(0);
+/// Those that are under way.
+static CAPTURES: Mutex<Vec<Arc<Capture>>> = Mutex::new(Vec::new());
+/// How many.
+static CAPTURE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 const RELAXED: i32 = 2;
 const GLOBAL: i32 = 0;
@@ -76,7 +79,7 @@ const STREAM_CAPTURE_INVALIDATED: CUresult = 901;
 
 /// Whether a stream may be in a capture. It costs a load.
 pub fn is_any_capturing() -> bool {
-    CAPTURES.load(Ordering::Acquire) > 0
+    CAPTURE_COUNT.load(Ordering::Acquire) > 0
 }
 
 impl Graph {
@@ -116,9 +119,32 @@ impl Capture {
         self.is_invalid.load(Ordering::Acquire)
     }
 
-    fn join(self: &Arc<Self>, stream: &Arc<Stream>, nodes: Vec<usize>, is_origin: bool) {
-        *lock(&stream.captured) = Some(Captured { capture: self.clone(), nodes, is_origin });
-        lock(&self.streams).push(stream.clone());
+    /// `CUDA_ERROR_CAPTURED_EVENT`: it has ended. `CUDA_ERROR_ILLEGAL_STATE`: the stream is in a capture.
+    fn join(self: &Arc<Self>, stream: &Arc<Stream>, nodes: Vec<usize>, is_origin: bool) -> Outcome {
+        let mut streams = lock(&self.streams);
+        let streams = streams.as_mut().ok_or(CAPTURED_EVENT)?;
+        let mut captured = lock(&stream.captured);
+        if captured.is_some() {
+            return Err(ILLEGAL_STATE);
+        }
+        *captured = Some(Captured { capture: self.clone(), nodes, is_origin });
+        streams.push(stream.clone());
+        Ok(())
+    }
+
+    fn has_ended(&self) -> bool {
+        lock(&self.streams).is_none()
+    }
+
+    /// Takes all streams out: the nodes that each ended with, the first one's those of the stream that began. `None`: it
+    /// has ended.
+    fn close(self: &Arc<Self>) -> Option<Vec<Vec<usize>>> {
+        let streams = lock(&self.streams).take()?;
+        let mut captures = lock(&CAPTURES);
+        captures.retain(|capture| !Arc::ptr_eq(capture, self));
+        CAPTURE_COUNT.store(captures.len(), Ordering::Release);
+        drop(captures);
+        Some(streams.iter().filter_map(|stream| lock(&stream.captured).take()).map(|captured| captured.nodes).collect())
     }
 }
 
@@ -146,9 +172,6 @@ pub fn begin(stream: &Arc<Stream>, mode: i32) -> Outcome {
     if stream.kind == crate::stream::Kind::Legacy {
         return Err(STREAM_CAPTURE_UNSUPPORTED);
     }
-    if lock(&stream.captured).is_some() {
-        return Err(ILLEGAL_STATE);
-    }
     static NEXT: AtomicUsize = AtomicUsize::new(1);
     let capture = Arc::new(Capture {
         graph: Arc::default(),
@@ -156,11 +179,14 @@ pub fn begin(stream: &Arc<Stream>, mode: i32) -> Outcome {
         thread: context::thread(),
         id: NEXT.fetch_add(1, Ordering::Relaxed) as u64,
         is_invalid: AtomicBool::new(false),
-        streams: Mutex::default(),
+        streams: Mutex::new(Some(Vec::new())),
     });
-    CAPTURES.fetch_add(1, Ordering::AcqRel);
-    capture.join(stream, Vec::new(), true);
-    Ok(())
+    // Before the stream is in it: other calls ask for streams in captures only while there are captures.
+    let mut captures = lock(&CAPTURES);
+    captures.push(capture.clone());
+    CAPTURE_COUNT.store(captures.len(), Ordering::Release);
+    drop(captures);
+    capture.join(stream, Vec::new(), true).inspect_err(|_| drop(capture.close()))
 }
 
 /// Ends the capture that `stream` began.
@@ -177,10 +203,7 @@ pub fn end(stream: &Arc<Stream>) -> Outcome<Arc<Graph>> {
         }
         captured.capture.clone()
     };
-    CAPTURES.fetch_sub(1, Ordering::AcqRel);
-    let streams = std::mem::take(&mut *lock(&capture.streams));
-    let ends: Vec<Vec<usize>> =
-        streams.iter().filter_map(|stream| lock(&stream.captured).take()).map(|captured| captured.nodes).collect();
+    let ends = capture.close().ok_or(ILLEGAL_STATE)?;
     if capture.is_invalid() {
         return Err(STREAM_CAPTURE_INVALIDATED);
     }
@@ -192,8 +215,50 @@ pub fn end(stream: &Arc<Stream>) -> Outcome<Arc<Graph>> {
     Ok(capture.graph.clone())
 }
 
+/// `stream` is destroyed: the capture that it began ends without a graph. One that it joined goes on, and has the nodes that
+/// the stream added.
+pub fn abandon(stream: &Arc<Stream>) {
+    let capture = match &*lock(&stream.captured) {
+        Some(captured) if captured.is_origin => captured.capture.clone(),
+        _ => return,
+    };
+    capture.invalidate();
+    capture.close();
+}
+
+/// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`, if the calling thread may make no call that is unsafe while streams are
+/// captured, because of its own captures or of those of other threads: these are invalid then. Source: CUDA's
+/// documentation of `cuThreadExchangeStreamCaptureMode`.
+pub fn refuse_unsafe() -> Outcome {
+    if !is_any_capturing() {
+        return Ok(());
+    }
+    let (mode, thread) = (context::capture_mode(), context::thread());
+    let forbids = |capture: &&Arc<Capture>| {
+        if capture.thread == thread {
+            capture.mode != RELAXED && mode != RELAXED
+        } else {
+            capture.mode == GLOBAL && mode == GLOBAL
+        }
+    };
+    let captures = lock(&CAPTURES);
+    let mut result = Ok(());
+    for capture in captures.iter().filter(forbids) {
+        capture.invalidate();
+        result = Err(STREAM_CAPTURE_UNSUPPORTED);
+    }
+    result
+}
+
 /// `stream` waits for what an event recorded in a capture: it joins that capture.
+/// `CUDA_ERROR_CAPTURED_EVENT`: the capture has ended.
 pub fn wait(stream: &Arc<Stream>, capture: &Arc<Capture>, nodes: &[usize]) -> Outcome {
+    if capture.has_ended() {
+        if let Some(captured) = &*lock(&stream.captured) {
+            captured.capture.invalidate();
+        }
+        return Err(CAPTURED_EVENT);
+    }
     let mut captured = lock(&stream.captured);
     match &mut *captured {
         Some(captured) if Arc::ptr_eq(&captured.capture, capture) => {
@@ -208,8 +273,7 @@ pub fn wait(stream: &Arc<Stream>, capture: &Arc<Capture>, nodes: &[usize]) -> Ou
         }
         None => {
             drop(captured);
-            capture.join(stream, nodes.to_vec(), false);
-            Ok(())
+            capture.join(stream, nodes.to_vec(), false)
         }
     }
 }

@@ -155,6 +155,11 @@ impl Stream {
     /// Waits for all that was issued.
     pub fn synchronize(self: &Arc<Self>) -> Outcome {
         self.refuse_in_capture()?;
+        self.wait()
+    }
+
+    /// Waits for all that was issued to be carried out: also where the stream is captured now.
+    pub fn wait(self: &Arc<Self>) -> Outcome {
         self.implicit_waits()?.iter().try_for_each(Point::wait)?;
         self.point().wait()?;
         lock(&self.queue).failure.take().map_or(Ok(()), Err)

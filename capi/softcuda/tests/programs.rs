@@ -46,6 +46,11 @@ fn copies_and_fills_beyond_an_allocation_are_refused_in_two_and_three_dimensions
 }
 
 #[test]
+fn a_capture_leaves_nothing_behind_and_forbids_others_only_what_its_mode_says() {
+    assert_eq!(printed("captures"), "end\n");
+}
+
+#[test]
 fn the_official_python_bindings_run_unmodified() {
     let Some(python) = python() else { return };
     let mut command = Command::new(python);

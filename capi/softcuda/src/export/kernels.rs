@@ -30,7 +30,7 @@ entries! { call:
     cuModuleLoadFatBinary(module: *mut CUmodule, image: *const c_void)
         => load(module, Some(Context::current()?), image);
     cuModuleUnload(module: CUmodule) => {
-        Context::current()?.synchronize()?;
+        Context::current()?.quiesce()?;
         MODULES.remove(module).map(|module| module.unload())
     };
     cuModuleGetLoadingMode(mode: *mut c_int) => put(mode, 1);

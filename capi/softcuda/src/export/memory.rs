@@ -6,6 +6,7 @@ use super::{entries, put, stream_entries};
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::event::of_gpu;
+use crate::graph;
 use crate::memory::{self, Allocation, Kind};
 use crate::stream::{self, Command};
 use crate::types::*;
@@ -21,7 +22,7 @@ entries! { call:
         if address.is_null() {
             return Err(INVALID_VALUE);
         }
-        put(address, memory::device(&Context::current()?, bytes, false)?.start)
+        put(address, device(bytes, false)?)
     };
     cuMemAllocPitch_v2(address: *mut CUdeviceptr, pitch: *mut usize, width: usize, height: usize, element: c_uint) => {
         if address.is_null() || pitch.is_null() || ![4, 8, 16].contains(&element) {
@@ -29,7 +30,7 @@ entries! { call:
         }
         let row = width.checked_next_multiple_of(512).ok_or(OUT_OF_MEMORY)?;
         let bytes = row.checked_mul(height).ok_or(OUT_OF_MEMORY)?;
-        put(address, memory::device(&Context::current()?, bytes, false)?.start)?;
+        put(address, device(bytes, false)?)?;
         put(pitch, row)
     };
     cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: c_uint) => {
@@ -37,26 +38,29 @@ entries! { call:
         if address.is_null() || ![1, 2].contains(&flags) {
             return Err(INVALID_VALUE);
         }
-        put(address, memory::device(&Context::current()?, bytes, true)?.start)
+        put(address, device(bytes, true)?)
     };
     cuMemFree_v2(address: CUdeviceptr) => {
         if address == 0 {
             return Ok(());
         }
-        Context::current()?.synchronize()?;
+        Context::current()?.quiesce()?;
         memory::remove(address, |kind| matches!(kind, Kind::Device(_) | Kind::Managed(_))).map(drop)
     };
     cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize) => host(address, bytes, 0);
     cuMemHostAlloc(address: *mut *mut c_void, bytes: usize, flags: c_uint)
         => if flags & !7 == 0 { host(address, bytes, flags) } else { Err(INVALID_VALUE) };
     cuMemFreeHost(address: *mut c_void) => {
-        Context::current()?.synchronize()?;
+        Context::current()?.quiesce()?;
         memory::remove(address as u64, |kind| matches!(kind, Kind::Host { .. })).map(drop)
     };
     cuMemHostRegister_v2(address: *mut c_void, bytes: usize, flags: c_uint)
-        => memory::register(&Context::current()?, address as u64, bytes, flags);
+        => {
+            graph::refuse_unsafe()?;
+            memory::register(&Context::current()?, address as u64, bytes, flags)
+        };
     cuMemHostUnregister(address: *mut c_void) => {
-        Context::current()?.synchronize()?;
+        Context::current()?.quiesce()?;
         let is_registered = |kind: &Kind| matches!(kind, Kind::Registered { .. });
         memory::remove(address as u64, is_registered).map(drop).map_err(|_| HOST_MEMORY_NOT_REGISTERED)
     };
@@ -123,10 +127,16 @@ stream_entries! { default:
     };
 }
 
+fn device(bytes: usize, is_managed: bool) -> Outcome<CUdeviceptr> {
+    graph::refuse_unsafe()?;
+    Ok(memory::device(&Context::current()?, bytes, is_managed)?.start)
+}
+
 unsafe fn host(address: *mut *mut c_void, bytes: usize, flags: c_uint) -> Outcome {
     if address.is_null() {
         return Err(INVALID_VALUE);
     }
+    graph::refuse_unsafe()?;
     let allocation = memory::host(&Context::current()?, bytes, flags)?;
     // SAFETY: the program's place.
     unsafe { put(address, allocation.start as *mut c_void) }

@@ -19,7 +19,6 @@ entries! { call:
     cuStreamDestroy(stream: CUstream) => destroy(stream);
     cuStreamDestroy_v2(stream: CUstream) => destroy(stream);
     cuThreadExchangeStreamCaptureMode(mode: *mut c_int) => {
-        // No call is refused because of the captures of other streams, but those to the shared stream.
         if mode.is_null() || !(0..=2).contains(&*mode) {
             return Err(INVALID_VALUE);
         }
@@ -116,6 +115,7 @@ unsafe fn create(stream: *mut CUstream, flags: c_uint, priority: c_int) -> Outco
 /// What was issued is still carried out.
 fn destroy(handle: CUstream) -> Outcome {
     let stream = STREAMS.remove(handle)?;
+    graph::abandon(&stream);
     if !stream.is_complete() {
         keep_until_complete(stream);
     }

@@ -88,6 +88,8 @@ struct copy_3d {
 	F(cuStreamWaitEvent, cuStreamWaitEvent, 3020, (CUstream stream, CUevent event, unsigned flags)) \
 	F(cuStreamBeginCapture, cuStreamBeginCapture_v2, 10010, (CUstream stream, int mode)) \
 	F(cuStreamEndCapture, cuStreamEndCapture, 10000, (CUstream stream, CUgraph *graph)) \
+	F(cuStreamIsCapturing, cuStreamIsCapturing, 10000, (CUstream stream, int *status)) \
+	F(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, 10010, (int *mode)) \
 	F(cuGraphInstantiate, cuGraphInstantiateWithFlags, 11040, (CUgraphExec *exec, CUgraph graph, unsigned long long flags)) \
 	F(cuGraphLaunch, cuGraphLaunch, 10000, (CUgraphExec exec, CUstream stream)) \
 	F(cuEventCreate, cuEventCreate, 2000, (CUevent *event, unsigned flags)) \
