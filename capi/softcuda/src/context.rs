@@ -70,12 +70,13 @@ impl Context {
             peers: Mutex::default(),
             retired: Mutex::default(),
         });
-        Driver::get()?.contexts.add(context.clone());
+        Driver::get()?.contexts.add_as(context.handle() as usize, context.clone());
         Ok(context)
     }
 
-    pub fn handle(self: &Arc<Self>) -> CUcontext {
-        Arc::as_ptr(self) as CUcontext
+    /// No other context gets it, even if this one is destroyed: threads may still have it as their current one.
+    pub fn handle(&self) -> CUcontext {
+        (self.id << 12) as CUcontext
     }
 
     /// That of the calling thread.

@@ -20,8 +20,13 @@ impl<T> Handles<T> {
     /// A handle of `object`: its address, which no other object has while it is there.
     pub fn add(&self, object: Arc<T>) -> Handle {
         let address = Arc::as_ptr(&object) as usize;
-        self.objects.write().unwrap_or_else(PoisonError::into_inner).insert(address, object);
+        self.add_as(address, object);
         address as Handle
+    }
+
+    /// As [`Handles::add`], with a handle that no other object has.
+    pub fn add_as(&self, handle: usize, object: Arc<T>) {
+        self.objects.write().unwrap_or_else(PoisonError::into_inner).insert(handle, object);
     }
 
     pub fn get(&self, handle: Handle) -> Outcome<Arc<T>> {

@@ -51,6 +51,11 @@ fn a_capture_leaves_nothing_behind_and_forbids_others_only_what_its_mode_says() 
 }
 
 #[test]
+fn a_thread_whose_context_was_destroyed_is_told_so_and_gets_no_other() {
+    assert_eq!(printed("contexts"), "end\n");
+}
+
+#[test]
 fn the_official_python_bindings_run_unmodified() {
     let Some(python) = python() else { return };
     let mut command = Command::new(python);
