@@ -10,6 +10,8 @@ use crate::types::*;
 
 thread_local! {
     static DEVICE: Cell<c_int> = const { Cell::new(0) };
+    /// The primary context of that device, where this runtime made it the thread's own; else 0.
+    static ENTERED: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Primary contexts that this runtime retained, by device.
@@ -36,12 +38,7 @@ pub fn check(device: c_int) -> Outcome<c_int> {
 /// That of the calling thread: of its context, or the one that it chose.
 pub fn current() -> Outcome<c_int> {
     init()?;
-    if current_context()? == 0 {
-        return check(DEVICE.get());
-    }
-    let mut device = 0;
-    ask!(c"cuCtxGetDevice": fn(*mut c_int)(&mut device))?;
-    Ok(device)
+    device_of_context()?.map_or_else(|| check(DEVICE.get()), Ok)
 }
 
 /// The calling thread uses this one from now on.
@@ -49,13 +46,15 @@ pub fn set(device: c_int) -> Outcome {
     let device = check(device)?;
     let context = primary(device)?;
     DEVICE.set(device);
-    ask!(c"cuCtxSetCurrent": fn(Handle)(context as Handle))
+    ask!(c"cuCtxSetCurrent": fn(Handle)(context as Handle))?;
+    ENTERED.set(context);
+    Ok(())
 }
 
-/// Has the calling thread have a context.
+/// Has the calling thread have a context: a new primary one if another thread has reset the device.
 pub fn enter() -> Outcome {
     init()?;
-    if current_context()? != 0 { Ok(()) } else { set(DEVICE.get()) }
+    if device_of_context()?.is_some() { Ok(()) } else { set(DEVICE.get()) }
 }
 
 /// The primary context of a device.
@@ -73,9 +72,12 @@ pub fn primary(device: c_int) -> Outcome<usize> {
 /// Ends all that the process has of the calling thread's device.
 pub fn reset() -> Outcome {
     let device = current()?;
-    lock().remove(&device);
+    // Held until the old context is destroyed: no other thread gets that one any more.
+    let mut primary = lock();
+    primary.remove(&device);
     crate::binaries::forget_kernels();
     ask!(c"cuDevicePrimaryCtxReset": fn(c_int)(device))?;
+    drop(primary);
     ask!(c"cuCtxSetCurrent": fn(Handle)(std::ptr::null_mut()))
 }
 
@@ -85,10 +87,20 @@ pub fn attribute(device: c_int, attribute: c_int) -> Outcome<c_int> {
     Ok(value)
 }
 
-fn current_context() -> Outcome<usize> {
+/// The device of the calling thread's context. `None`: the thread has no context, or it has one from this runtime that a
+/// reset of the device destroyed. A context that the program itself made and destroyed is an error.
+fn device_of_context() -> Outcome<Option<c_int>> {
     let mut context: Handle = std::ptr::null_mut();
     ask!(c"cuCtxGetCurrent": fn(*mut Handle)(&mut context))?;
-    Ok(context as usize)
+    if context.is_null() {
+        return Ok(None);
+    }
+    let mut device = 0;
+    match ask!(c"cuCtxGetDevice": fn(*mut c_int)(&mut device)) {
+        Ok(()) => Ok(Some(device)),
+        Err(CONTEXT_IS_DESTROYED) if context as usize == ENTERED.get() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn lock() -> MutexGuard<'static, BTreeMap<c_int, usize>> {

@@ -28,6 +28,7 @@ pub const MISSING_CONFIGURATION: cudaError = 52;
 pub const INVALID_DEVICE_FUNCTION: cudaError = 98;
 pub const INVALID_DEVICE: cudaError = 101;
 pub const SYMBOL_NOT_FOUND: cudaError = 500;
+pub const CONTEXT_IS_DESTROYED: cudaError = 709;
 pub const NOT_SUPPORTED: cudaError = 801;
 pub const UNKNOWN: cudaError = 999;
 
