@@ -24,7 +24,7 @@ pub struct Context {
     streams: Mutex<Vec<Weak<Stream>>>,
     /// Contexts whose memory may be used, by handle.
     pub peers: Mutex<Vec<usize>>,
-    /// Streams that programs destroyed and that are not complete, each with what is passed when they are.
+    /// Streams that have no handle any more and are not complete, each with what is passed when they are.
     retired: Mutex<Vec<(Arc<Stream>, Arc<Mark>)>>,
 }
 
@@ -43,12 +43,29 @@ pub enum Default0 {
     PerThread,
 }
 
+/// The streams of a thread, by its number and their contexts. They go with the thread.
+struct Own(RefCell<Vec<(u64, Weak<Context>)>>);
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if Driver::get().is_err() {
+            // A forked child has no part in its parent's streams.
+            return;
+        }
+        for (thread, context) in self.0.get_mut().drain(..) {
+            let stream = context.upgrade().and_then(|context| lock(&context.per_thread).remove(&thread));
+            stream.iter().for_each(Stream::let_go);
+        }
+    }
+}
+
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
     /// The last is current; null stands for none.
     static STACK: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     static THREAD: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
+    static OWN: Own = const { Own(RefCell::new(Vec::new())) };
     /// How its calls are judged while streams are captured.
     static MODE: Cell<i32> = const { Cell::new(0) };
     /// This thread runs a host function, which may not call the driver.
@@ -117,10 +134,12 @@ impl Context {
         }
         let stream = self.add_stream(Kind::Blocking, 0, 0)?;
         lock(&self.per_thread).insert(thread, stream.clone());
+        // A thread that is ending may have none any more: then its stream stays.
+        let _ = OWN.try_with(|own| own.0.borrow_mut().push((thread, Arc::downgrade(self))));
         Ok(stream)
     }
 
-    /// A stream that its program destroyed is kept until `mark` is passed.
+    /// A stream that has no handle any more is kept until `mark` is passed.
     pub fn retire(&self, stream: Arc<Stream>, mark: Arc<Mark>) {
         let mut retired = lock(&self.retired);
         retired.retain(|(_, mark)| mark.passed().is_none());

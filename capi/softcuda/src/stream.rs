@@ -165,6 +165,16 @@ impl Stream {
         lock(&self.queue).failure.take().map_or(Ok(()), Err)
     }
 
+    /// The program has no handle of it any more. What was issued is still carried out; a capture that it began ends.
+    pub fn let_go(self: &Arc<Self>) {
+        graph::abandon(self);
+        if !self.is_complete() {
+            let mark = Arc::<Mark>::default();
+            self.context.retire(self.clone(), mark.clone());
+            let _ = self.enqueue([Command::Record(mark)]);
+        }
+    }
+
     /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`, which ends the capture, if there is one.
     pub fn refuse_in_capture(&self) -> Outcome {
         match &*lock(&self.captured) {

@@ -2,7 +2,10 @@
 
 mod support;
 
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use support::{Reach, bindings, on_soft, own_program, python, run, said};
 
@@ -53,6 +56,28 @@ fn a_capture_leaves_nothing_behind_and_forbids_others_only_what_its_mode_says() 
 #[test]
 fn a_thread_whose_context_was_destroyed_is_told_so_and_gets_no_other() {
     assert_eq!(printed("contexts"), "end\n");
+}
+
+#[test]
+fn the_stream_of_a_thread_goes_with_the_thread() {
+    let mut command = Command::new(own_program("threads", Reach::ProcAddress));
+    let command = on_soft(&mut command, "threads").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let gpu = command.get_envs().find(|(name, _)| *name == "LAXITY_SOFTCUDA_NAME").and_then(|(_, value)| value);
+    let gpu = format!("{}0", gpu.expect("of this test").to_string_lossy());
+    let mut program = command.spawn().expect("it starts");
+    let mut line = String::new();
+    let output = program.stdout.take().expect("piped");
+    BufReader::new(output).read_line(&mut line).expect("text");
+    assert_eq!(line, "launches 600\n");
+    // The shared one, and the last thread's. The program tells the server, which need not have read that yet.
+    let streams = || laxity_softgpu::look(&gpu).expect("it answers").expect("the program has it open").streams;
+    let patience = Instant::now() + Duration::from_secs(20);
+    while streams() > 2 && Instant::now() < patience {
+        sleep(Duration::from_millis(10));
+    }
+    assert!(streams() <= 2, "{} streams of 600 threads that have ended", streams());
+    drop(program.stdin.take());
+    assert!(program.wait().expect("it ends").success());
 }
 
 #[test]

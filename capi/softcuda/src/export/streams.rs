@@ -1,7 +1,6 @@
 //! Streams, what they wait for, and captures of them.
 
 use std::ffi::{c_int, c_uint};
-use std::sync::Arc;
 
 use super::{entries, put, stream_entries};
 use crate::context::Context;
@@ -16,8 +15,8 @@ entries! { call:
     cuStreamCreate(stream: *mut CUstream, flags: c_uint) => create(stream, flags, 0);
     cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int)
         => create(stream, flags, priority.clamp(-5, 0));
-    cuStreamDestroy(stream: CUstream) => destroy(stream);
-    cuStreamDestroy_v2(stream: CUstream) => destroy(stream);
+    cuStreamDestroy(stream: CUstream) => STREAMS.remove(stream).map(|stream| stream.let_go());
+    cuStreamDestroy_v2(stream: CUstream) => STREAMS.remove(stream).map(|stream| stream.let_go());
     cuThreadExchangeStreamCaptureMode(mode: *mut c_int) => {
         if mode.is_null() || !(0..=2).contains(&*mode) {
             return Err(INVALID_VALUE);
@@ -110,20 +109,4 @@ unsafe fn create(stream: *mut CUstream, flags: c_uint, priority: c_int) -> Outco
     let created = Context::current()?.add_stream(kind, flags, priority)?;
     // SAFETY: the program's place.
     unsafe { put(stream, STREAMS.add(created)) }
-}
-
-/// What was issued is still carried out.
-fn destroy(handle: CUstream) -> Outcome {
-    let stream = STREAMS.remove(handle)?;
-    graph::abandon(&stream);
-    if !stream.is_complete() {
-        keep_until_complete(stream);
-    }
-    Ok(())
-}
-
-fn keep_until_complete(stream: Arc<stream::Stream>) {
-    let mark = Arc::<crate::event::Mark>::default();
-    stream.context.retire(stream.clone(), mark.clone());
-    let _ = stream.enqueue([Command::Record(mark)]);
 }
