@@ -62,7 +62,7 @@ impl Drop for Own {
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
-    /// The last is current; null stands for none.
+    /// The last is current.
     static STACK: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     static THREAD: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
     static OWN: Own = const { Own(RefCell::new(Vec::new())) };
@@ -184,11 +184,13 @@ pub fn current() -> CUcontext {
     STACK.with_borrow(|stack| stack.last().copied().unwrap_or(0)) as CUcontext
 }
 
-/// Another one in its place.
+/// Another one in its place; null: the one below it. Source: CUDA's documentation of `cuCtxSetCurrent`.
 pub fn set_current(context: CUcontext) {
     STACK.with_borrow_mut(|stack| {
         stack.pop();
-        stack.push(context as usize);
+        if !context.is_null() {
+            stack.push(context as usize);
+        }
     });
 }
 
@@ -198,7 +200,7 @@ pub fn push(context: CUcontext) {
 
 /// The one that was current.
 pub fn pop() -> Option<CUcontext> {
-    STACK.with_borrow_mut(Vec::pop).map(|context| context as CUcontext).filter(|context| !context.is_null())
+    STACK.with_borrow_mut(Vec::pop).map(|context| context as CUcontext)
 }
 
 /// Forgets a context that is destroyed where it is current.

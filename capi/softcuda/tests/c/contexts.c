@@ -22,11 +22,34 @@ static void *with_it(void *data)
 	return data;
 }
 
+/* Without a context in its place, the one below is current: cuCtxSetCurrent(NULL) pops. */
+static void expect_stack(void)
+{
+	CUcontext second, current;
+
+	OK(cuCtxCreate(&second, 0, 0));
+	OK(cuCtxSetCurrent(NULL));
+	OK(cuCtxGetCurrent(&current));
+	EXPECT(1, current == context);
+	OK(cuCtxSetCurrent(NULL));
+	OK(cuCtxSetCurrent(NULL));
+	OK(cuCtxGetCurrent(&current));
+	EXPECT(1, current == NULL);
+	EXPECT(201, cuCtxPopCurrent(&current));
+	OK(cuCtxPushCurrent(second));
+	OK(cuCtxPopCurrent(&current));
+	EXPECT(1, current == second);
+	EXPECT(201, cuCtxPopCurrent(&current));
+	OK(cuCtxDestroy(second));
+	OK(cuCtxSetCurrent(context));
+}
+
 int main(void)
 {
 	pthread_t thread;
 
 	start();
+	expect_stack();
 	pthread_barrier_init(&both, NULL, 2);
 	OK(cuCtxCreate(&destroyed, 0, 0));
 	thread = spawn(with_it, NULL);

@@ -63,12 +63,16 @@ struct copy_3d {
 	F(cuCtxCreate, cuCtxCreate_v2, 3020, (CUcontext *context, unsigned flags, CUdevice device)) \
 	F(cuCtxDestroy, cuCtxDestroy_v2, 4000, (CUcontext context)) \
 	F(cuCtxSetCurrent, cuCtxSetCurrent, 4000, (CUcontext context)) \
+	F(cuCtxPushCurrent, cuCtxPushCurrent_v2, 4000, (CUcontext context)) \
+	F(cuCtxPopCurrent, cuCtxPopCurrent_v2, 4000, (CUcontext *context)) \
 	F(cuCtxGetCurrent, cuCtxGetCurrent, 4000, (CUcontext *context)) \
 	F(cuCtxGetFlags, cuCtxGetFlags, 7000, (unsigned *flags)) \
 	F(cuCtxSynchronize, cuCtxSynchronize, 2000, (void)) \
 	F(cuMemAlloc, cuMemAlloc_v2, 3020, (CUdeviceptr *address, size_t bytes)) \
 	F(cuMemAllocManaged, cuMemAllocManaged, 6000, (CUdeviceptr *address, size_t bytes, unsigned flags)) \
 	F(cuMemHostAlloc, cuMemHostAlloc, 2020, (void **address, size_t bytes, unsigned flags)) \
+	F(cuMemHostRegister, cuMemHostRegister_v2, 6050, (void *address, size_t bytes, unsigned flags)) \
+	F(cuMemHostUnregister, cuMemHostUnregister, 4000, (void *address)) \
 	F(cuMemFreeHost, cuMemFreeHost, 2000, (void *address)) \
 	F(cuMemFree, cuMemFree_v2, 3020, (CUdeviceptr address)) \
 	F(cuMemcpyHtoD, cuMemcpyHtoD_v2, 3020, (CUdeviceptr to, const void *from, size_t bytes)) \
@@ -101,6 +105,9 @@ struct copy_3d {
 	F(cuLaunchHostFunc, cuLaunchHostFunc, 10000, (CUstream stream, void (*function)(void *), void *data)) \
 	F(cuModuleLoadData, cuModuleLoadData, 2000, (CUmodule *module, const void *image)) \
 	F(cuModuleGetFunction, cuModuleGetFunction, 2000, (CUfunction *function, CUmodule module, const char *name)) \
+	F(cuLibraryLoadData, cuLibraryLoadData, 12000, (void **library, const void *code, int *options, void **values, \
+		unsigned count, int *library_options, void **library_values, unsigned library_count)) \
+	F(cuLibraryGetKernel, cuLibraryGetKernel, 12000, (CUfunction *kernel, void *library, const char *name)) \
 	F(cuLaunchKernel, cuLaunchKernel, 4000, (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, \
 		unsigned by, unsigned bz, unsigned shared, CUstream stream, void **parameters, void **extra)) \
 	F(cuTexRefCreate, cuTexRefCreate, 2000, (void **reference))
@@ -111,8 +118,11 @@ FUNCTIONS(DECLARE)
 #define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
 #define cuCtxCreate cuCtxCreate_v2
 #define cuCtxDestroy cuCtxDestroy_v2
+#define cuCtxPushCurrent cuCtxPushCurrent_v2
+#define cuCtxPopCurrent cuCtxPopCurrent_v2
 #define cuMemAlloc cuMemAlloc_v2
 #define cuMemFree cuMemFree_v2
+#define cuMemHostRegister cuMemHostRegister_v2
 #define cuMemcpyHtoD cuMemcpyHtoD_v2
 #define cuMemcpyDtoH cuMemcpyDtoH_v2
 #define cuMemcpyHtoDAsync cuMemcpyHtoDAsync_v2
