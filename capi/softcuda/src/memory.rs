@@ -57,11 +57,15 @@ impl Allocation {
         matches!(self.kind, Kind::Device(_) | Kind::Managed(_))
     }
 
-    fn add(context: &Arc<Context>, start: u64, length: usize, kind: Kind) -> Arc<Allocation> {
+    fn new(context: &Arc<Context>, start: u64, length: usize, kind: Kind) -> Arc<Allocation> {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let (device, id) = (context.device.ordinal, NEXT.fetch_add(1, Ordering::Relaxed));
-        let allocation = Arc::new(Allocation { start, length, kind, context: context.handle() as usize, device, id });
+        Arc::new(Allocation { start, length, kind, context: context.handle() as usize, device, id })
+    }
+
+    fn add(context: &Arc<Context>, start: u64, length: usize, kind: Kind) -> Arc<Allocation> {
+        let allocation = Allocation::new(context, start, length, kind);
         ALLOCATIONS.write().unwrap_or_else(PoisonError::into_inner).insert(start, allocation.clone());
         allocation
     }
@@ -98,10 +102,15 @@ pub fn register(context: &Arc<Context>, address: u64, bytes: usize, flags: u32) 
     if address == 0 || bytes == 0 {
         return Err(INVALID_VALUE);
     }
-    if find(address).is_some() {
+    let end = address.checked_add(bytes as u64).ok_or(INVALID_VALUE)?;
+    let allocation = Allocation::new(context, address, bytes, Kind::Registered { flags });
+    let mut allocations = ALLOCATIONS.write().unwrap_or_else(PoisonError::into_inner);
+    // No two overlap: the last that begins before the end is also the last that ends.
+    let overlaps = |(start, last): (&u64, &Arc<Allocation>)| start + last.length as u64 > address;
+    if allocations.range(..end).next_back().is_some_and(overlaps) {
         return Err(HOST_MEMORY_ALREADY_REGISTERED);
     }
-    Allocation::add(context, address, bytes, Kind::Registered { flags });
+    allocations.insert(address, allocation);
     Ok(())
 }
 

@@ -55,6 +55,15 @@ int main(void)
 	OK(cuMemcpyHtoD(memory, bytes, 0));
 	EXPECT(1, cuMemsetD32(memory + 2, 0, 1));
 	EXPECT(1, cuMemFree(memory + 1));
+	EXPECT(1, cuMemHostRegister(bytes, (size_t)-1, 0));
+	OK(cuMemHostRegister(bytes + 16, 16, 0));
+	EXPECT(712, cuMemHostRegister(bytes + 24, 16, 0));
+	EXPECT(712, cuMemHostRegister(bytes + 8, 16, 0));
+	EXPECT(712, cuMemHostRegister(bytes, sizeof bytes, 0));
+	OK(cuMemHostRegister(bytes, 16, 0));
+	OK(cuMemHostRegister(bytes + 32, 16, 0));
+	for (int at = 0; at < 48; at += 16)
+		OK(cuMemHostUnregister(bytes + at));
 
 	EXPECT(1, cuStreamCreate(&stream, 2));
 	EXPECT(400, cuStreamSynchronize((CUstream)bytes));
