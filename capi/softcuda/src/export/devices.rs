@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 
+use super::kernels::{BLOCK_MAX, GRID_MAX, SHARED_MAX, THREADS_MAX};
 use super::{entries, put, text};
 use crate::driver::{Device, Driver};
 use crate::types::*;
@@ -75,11 +76,10 @@ unsafe fn put_text(value: &str, to: *mut c_char, length: c_int) -> Outcome {
 fn of_device(device: &Device, attribute: c_int) -> Outcome<c_int> {
     let copy_engines = c_int::from(Driver::get()?.settings.config.copy_engines);
     Ok(match attribute {
-        1..=3 => 1024,                    // threads of a thread block, and in x and y
-        4 => 64,                          // in z
-        5 => c_int::MAX,                  // thread blocks in x
-        6 | 7 => 65_535,                  // in y and z
-        8 | 81 | 97 => 48 << 10,          // shared memory
+        1 => THREADS_MAX as c_int,
+        2..=4 => BLOCK_MAX[attribute as usize - 2] as c_int,
+        5..=7 => GRID_MAX[attribute as usize - 5] as c_int,
+        8 | 81 | 97 => SHARED_MAX as c_int,
         9 => 64 << 10,                    // constant memory
         10 => 32,                         // threads of a warp
         11 => c_int::MAX,                 // pitch of copies

@@ -12,9 +12,13 @@ use crate::stream;
 use crate::types::*;
 
 /// The most threads of a thread block.
-const THREADS_MAX: u32 = 1024;
+pub const THREADS_MAX: u32 = 1024;
+/// In each direction.
+pub const BLOCK_MAX: [u32; 3] = [1024, 1024, 64];
+/// The most thread blocks in each direction.
+pub const GRID_MAX: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 /// The most shared memory of a thread block.
-const SHARED_MAX: u32 = 48 << 10;
+pub const SHARED_MAX: u32 = 48 << 10;
 
 entries! { call:
     cuModuleLoad(module: *mut CUmodule, path: Name) => {
@@ -222,10 +226,13 @@ unsafe fn launch(
 ) -> Outcome {
     let (function, stream) = (FUNCTIONS.get(function)?, stream::find(stream, default)?);
     let threads = block.iter().try_fold(1_u32, |all, &side| all.checked_mul(side)).ok_or(INVALID_VALUE)?;
-    if grid.contains(&0) || threads == 0 || threads > THREADS_MAX || shared_bytes > SHARED_MAX {
+    let fits = |sides: [u32; 3], max: [u32; 3]| sides.iter().zip(max).all(|(&side, max)| (1..=max).contains(&side));
+    if !fits(grid, GRID_MAX) || !fits(block, BLOCK_MAX) || threads > THREADS_MAX || shared_bytes > SHARED_MAX {
         return Err(INVALID_VALUE);
     }
-    if function.context.as_ref().is_some_and(|context| !Arc::ptr_eq(context, &stream.context)) {
+    // A kernel of a library is of no context: it is launched in the current one.
+    let context = function.context.clone().map_or_else(Context::current, Ok)?;
+    if !Arc::ptr_eq(&context, &stream.context) {
         return Err(INVALID_HANDLE);
     }
     function.check()?;

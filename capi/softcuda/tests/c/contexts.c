@@ -44,12 +44,33 @@ static void expect_stack(void)
 	OK(cuCtxSetCurrent(context));
 }
 
+/* A kernel that is of no context is launched in the current one alone. */
+static void expect_own_streams(void)
+{
+	CUcontext second;
+	CUstream stream;
+	CUfunction timed;
+	void *library;
+
+	OK(cuLibraryLoadData(&library, PTX, NULL, NULL, 0, NULL, NULL, 0));
+	OK(cuLibraryGetKernel(&timed, library, "timed"));
+	OK(cuCtxCreate(&second, 0, 0));
+	OK(cuStreamCreate(&stream, 0));
+	OK(cuLaunchKernel(timed, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+	EXPECT(400, cuLaunchKernel(increment, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+	OK(cuCtxPopCurrent(NULL));
+	EXPECT(400, cuLaunchKernel(timed, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+	OK(cuLaunchKernel(timed, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	OK(cuCtxDestroy(second));
+}
+
 int main(void)
 {
 	pthread_t thread;
 
 	start();
 	expect_stack();
+	expect_own_streams();
 	pthread_barrier_init(&both, NULL, 2);
 	OK(cuCtxCreate(&destroyed, 0, 0));
 	thread = spawn(with_it, NULL);

@@ -83,6 +83,11 @@ int main(void)
 	OK(cuModuleGetFunction(&spin, module, "spin"));
 	EXPECT(1, cuLaunchKernel(timed, 0, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
 	EXPECT(1, cuLaunchKernel(timed, 1, 1, 1, 2048, 1, 1, 0, stream, NULL, NULL));
+	EXPECT(1, cuLaunchKernel(timed, 1u << 31, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+	EXPECT(1, cuLaunchKernel(timed, 1, 65536, 1, 1, 1, 1, 0, stream, NULL, NULL));
+	EXPECT(1, cuLaunchKernel(timed, 1, 1, 65536, 1, 1, 1, 0, stream, NULL, NULL));
+	EXPECT(1, cuLaunchKernel(timed, 1, 1, 1, 1, 1, 65, 0, stream, NULL, NULL));
+	OK(cuLaunchKernel(timed, 2147483647, 65535, 65535, 16, 1, 64, 0, stream, NULL, NULL));
 	EXPECT(1, cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
 	EXPECT(801, cuLaunchKernel(nothing, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
 	EXPECT(400, cuLaunchKernel((CUfunction)bytes, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
