@@ -90,8 +90,9 @@ pub fn find(handle: CUstream, default: Default0) -> Outcome<Arc<Stream>> {
     let context = Context::current()?;
     match (handle as usize, default) {
         (0, Default0::Legacy) | (STREAM_LEGACY, _) => {
-            if graph::is_any_capturing() && context.streams().iter().any(|stream| stream.forbids_implicit()) {
-                return Err(STREAM_CAPTURE_IMPLICIT);
+            if graph::is_any_capturing() {
+                let results: Vec<Outcome> = context.streams().iter().map(|stream| stream.refuse_implicit()).collect();
+                results.into_iter().collect::<Outcome>()?;
             }
             context.legacy()
         }
@@ -209,8 +210,16 @@ impl Stream {
         self.count(true, &queue);
     }
 
-    fn forbids_implicit(&self) -> bool {
-        self.kind == Kind::Blocking && lock(&self.captured).as_ref().is_some_and(Captured::forbids_implicit)
+    /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`, which ends the capture, if there is one that forbids the shared stream to wait
+    /// for this one.
+    fn refuse_implicit(&self) -> Outcome {
+        match &*lock(&self.captured) {
+            Some(captured) if self.kind == Kind::Blocking && captured.forbids_implicit() => {
+                captured.capture.invalidate();
+                Err(STREAM_CAPTURE_IMPLICIT)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Points of other streams that are not passed and that a command issued now is behind: the order among the streams

@@ -110,6 +110,13 @@ int main(void)
 	in_other_thread(900, own, GLOBAL);
 	EXPECT(901, cuStreamEndCapture(stream, &graph));
 
+	/* The shared stream would have to wait for the captured one. */
+	CUstream blocking;
+	OK(cuStreamCreate(&blocking, 0));
+	OK(cuStreamBeginCapture(blocking, THREAD_LOCAL));
+	EXPECT(906, cuMemsetD8Async(counter, 0, 4, NULL));
+	EXPECT(901, cuStreamEndCapture(blocking, &graph));
+
 	/* A context is destroyed while a stream of it is captured. */
 	CUcontext second;
 	OK(cuCtxCreate(&second, 0, 0));
