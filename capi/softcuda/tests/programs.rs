@@ -2,11 +2,12 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use laxity_softgpu::SoftGpu;
 use support::{Reach, bindings, on_soft, own_program, python, run, said};
 
 #[test]
@@ -58,26 +59,60 @@ fn a_thread_whose_context_was_destroyed_is_told_so_and_gets_no_other() {
     assert_eq!(printed("contexts"), "end\n");
 }
 
+/// A program that has printed a line, and goes on when its input ends.
+struct Paused {
+    program: Child,
+    output: BufReader<ChildStdout>,
+    line: String,
+    /// The name of its soft GPU.
+    gpu: String,
+}
+
+impl Paused {
+    fn start(name: &str) -> Paused {
+        let mut command = Command::new(own_program(name, Reach::ProcAddress));
+        let command = on_soft(&mut command, name).env("LAXITY_SOFTCUDA_TIMES", "timed=1000s");
+        let gpu = command.get_envs().find(|(name, _)| *name == "LAXITY_SOFTCUDA_NAME").and_then(|(_, value)| value);
+        let gpu = format!("{}0", gpu.expect("of this test").to_string_lossy());
+        let mut program = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let (mut output, mut line) = (BufReader::new(program.stdout.take().expect("piped")), String::new());
+        output.read_line(&mut line).expect("text");
+        Paused { program, output, line, gpu }
+    }
+
+    /// What it prints from now on.
+    fn go_on(mut self) -> String {
+        drop(self.program.stdin.take());
+        let mut text = String::new();
+        self.output.read_to_string(&mut text).expect("text");
+        assert!(self.program.wait().expect("it ends").success());
+        text
+    }
+}
+
 #[test]
 fn the_stream_of_a_thread_goes_with_the_thread() {
-    let mut command = Command::new(own_program("threads", Reach::ProcAddress));
-    let command = on_soft(&mut command, "threads").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let gpu = command.get_envs().find(|(name, _)| *name == "LAXITY_SOFTCUDA_NAME").and_then(|(_, value)| value);
-    let gpu = format!("{}0", gpu.expect("of this test").to_string_lossy());
-    let mut program = command.spawn().expect("it starts");
-    let mut line = String::new();
-    let output = program.stdout.take().expect("piped");
-    BufReader::new(output).read_line(&mut line).expect("text");
-    assert_eq!(line, "launches 600\n");
+    let program = Paused::start("threads");
+    assert_eq!(program.line, "launches 600\n");
     // The shared one, and the last thread's. The program tells the server, which need not have read that yet.
-    let streams = || laxity_softgpu::look(&gpu).expect("it answers").expect("the program has it open").streams;
+    let streams = || laxity_softgpu::look(&program.gpu).expect("it answers").expect("it is open").streams;
     let patience = Instant::now() + Duration::from_secs(20);
     while streams() > 2 && Instant::now() < patience {
         sleep(Duration::from_millis(10));
     }
     assert!(streams() <= 2, "{} streams of 600 threads that have ended", streams());
-    drop(program.stdin.take());
-    assert!(program.wait().expect("it ends").success());
+    assert_eq!(program.go_on(), "");
+}
+
+#[test]
+fn no_stream_waits_for_a_soft_gpu_that_is_lost() {
+    let program = Paused::start("lost");
+    assert_eq!(program.line, "issued\n");
+    let config = laxity_softgpu::look(&program.gpu).expect("it answers").expect("it is open").config;
+    let gpu = SoftGpu::open(&program.gpu, config).expect("it is there");
+    run(Command::new("kill").arg("-KILL").arg(gpu.server().expect("Linux knows").to_string()));
+    // CUDA_ERROR_DEVICE_UNAVAILABLE
+    assert_eq!(program.go_on(), "second 46\nfirst 46\nall 46\nevent 0\n");
 }
 
 #[test]
