@@ -24,7 +24,7 @@ pub struct Context {
     streams: Mutex<Vec<Weak<Stream>>>,
     /// Contexts whose memory may be used, by handle.
     pub peers: Mutex<Vec<usize>>,
-    /// Streams that have no handle any more and are not complete, each with what is passed when they are.
+    /// Streams that have no handle any more and are not complete, each with the mark that is passed when it is.
     retired: Mutex<Vec<(Arc<Stream>, Arc<Mark>)>>,
 }
 
@@ -157,7 +157,8 @@ impl Context {
         results.into_iter().collect()
     }
 
-    /// Waits for all that may use what the program takes away now: a call that is unsafe while streams are captured.
+    /// Waits for all work that may use the memory or kernels that the program frees now: such a call is unsafe while
+    /// streams are captured.
     pub fn quiesce(&self) -> Outcome {
         graph::refuse_unsafe()?;
         let results: Vec<Outcome> = self.streams().iter().map(|stream| stream.wait()).collect();
@@ -226,7 +227,7 @@ pub fn capture_mode() -> i32 {
     MODE.get()
 }
 
-/// Another mode; answers what it was.
+/// Sets another mode, and answers the old one.
 pub fn exchange_capture_mode(mode: i32) -> i32 {
     MODE.replace(mode)
 }

@@ -130,7 +130,7 @@ impl Stream {
         let was_held_back = queue.is_held_back();
         queue.commands.extend(waits.into_iter().map(Command::Wait));
         queue.commands.extend(commands);
-        // Before it is known whether they wait: what they wait for may be complete, and say so, while that is found out.
+        // Before `advance` looks at them: a point that they wait for may be passed, and kick, meanwhile.
         self.count(was_held_back, &queue);
         let result = self.advance(&mut queue);
         self.count(true, &queue);
@@ -166,7 +166,7 @@ impl Stream {
         lock(&self.queue).failure.take().map_or(Ok(()), Err)
     }
 
-    /// The program has no handle of it any more. What was issued is still carried out; a capture that it began ends.
+    /// The program has no handle of it any more. All that was issued is still carried out; a capture that it began ends.
     pub fn let_go(self: &Arc<Self>) {
         graph::abandon(self);
         if !self.is_complete() {

@@ -23,7 +23,7 @@ fn wrong_calls_are_answered_as_the_documentation_says_however_the_driver_is_reac
     }
 }
 
-/// What a program that reaches the driver by `cuGetProcAddress` prints.
+/// The output of a program that reaches the driver by `cuGetProcAddress`.
 #[track_caller]
 fn printed(name: &str) -> String {
     said(on_soft(&mut Command::new(own_program(name, Reach::ProcAddress)), name))
@@ -80,7 +80,7 @@ impl Paused {
         Paused { program, output, line, gpu }
     }
 
-    /// What it prints from now on.
+    /// The rest of its output.
     fn go_on(mut self) -> String {
         drop(self.program.stdin.take());
         let mut text = String::new();

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use support::{built, compile, needs_soft_driver, on_soft, said, sources, target};
 
-/// What a program of these tests prints on two devices.
+/// The output of a program of these tests on two devices.
 #[track_caller]
 fn printed(name: &str) -> String {
     let folder = target().join(format!("runtime-{}", std::process::id()));

@@ -176,7 +176,7 @@ fn planes(copy: &Copy3D) -> Outcome<Copy> {
     Ok(Copy { way: way(first, second), from, to, width, height, depth, staged: None })
 }
 
-/// `CUDA_ERROR_INVALID_VALUE`, if an address or a number of bytes is beyond what there can be.
+/// `CUDA_ERROR_INVALID_VALUE`, if the sum is too large for an address.
 fn sum<const COUNT: usize>(parts: [Option<usize>; COUNT]) -> Outcome<usize> {
     parts.into_iter().try_fold(0_usize, |sum, part| sum.checked_add(part?)).ok_or(INVALID_VALUE)
 }

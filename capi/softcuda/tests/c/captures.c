@@ -95,7 +95,7 @@ int main(void)
 	expect_memory(900, own);
 	EXPECT(901, cuStreamEndCapture(stream, &graph));
 
-	/* A global one, all. Relaxed threads know what they do. */
+	/* A global one, all threads but those in another mode. */
 	others = zeros(16);
 	OK(cuStreamBeginCapture(stream, GLOBAL));
 	in_other_thread(0, others, THREAD_LOCAL);

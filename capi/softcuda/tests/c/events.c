@@ -32,7 +32,7 @@ int main(void)
 		else
 			OK(cuEventSynchronize(after));
 		not_ready[way] += cuEventQuery(before) || cuEventQuery(after) || cuEventElapsedTime(&time, before, after);
-		/* What is recorded in a complete stream is passed at once, and not before what was recorded earlier. */
+		/* An event recorded in a complete stream is passed at once, and not before events recorded earlier. */
 		OK(cuEventRecord(before, stream));
 		OK(cuEventQuery(before));
 		OK(cuEventElapsedTime(&time, after, before));

@@ -1,4 +1,4 @@
-/* A stream that waits for another again and again goes on each time, whichever thread finds out that a wait is over. */
+/* A stream that waits for another again and again goes on each time. */
 #include "start.h"
 
 static void pause_shortly(unsigned *seed)
