@@ -21,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device.hpp"
@@ -277,11 +278,19 @@ public:
         return error_;
     }
 
-    // Another run begins.
-    void forget()
+    // Another run begins. Returns the exception of the one before.
+    std::exception_ptr forget()
     {
         const std::lock_guard<std::mutex> lock(mutex_);
-        error_ = nullptr;
+        return std::exchange(error_, nullptr);
+    }
+
+    // It does not, and the one before goes on.
+    void note(std::exception_ptr error)
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (!error_)
+            error_ = std::move(error);
     }
 
 private:
@@ -289,13 +298,6 @@ private:
         Kernels *owner;
         Kernel kernel;
     };
-
-    void note(std::exception_ptr error)
-    {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (!error_)
-            error_ = std::move(error);
-    }
 
     std::vector<std::unique_ptr<Entry>> entries_;
     mutable std::mutex mutex_;
@@ -429,8 +431,13 @@ public:
         given.system = options.policy.system;
         given.cluster = options.policy.cluster;
         given.trace = options.trace.empty() ? nullptr : options.trace.c_str();
-        kernels_->forget();
-        return Run(handle_.get(), given, kernels_);
+        const std::exception_ptr of_last = kernels_->forget();
+        try {
+            return Run(handle_.get(), given, kernels_);
+        } catch (const Error &) {
+            kernels_->note(of_last);
+            throw;
+        }
     }
 
     // The number of nodes on the longest path: by rule of thumb the number of replicas.

@@ -172,6 +172,11 @@ void what_a_kernel_throws_is_the_cause()
     const vx::Verified verified = graph.verify();
     {
         const vx::Run run = verified.spawn({ 200us });
+        // More than there will ever be: until it has ended.
+        run.wait_for_frames(UINT64_MAX);
+        // Refused, as its name is taken: that is no other run, and forgets nothing.
+        const auto taken = thrown<laxity::Error>([&] { verified.spawn({ 200us }); });
+        EXPECT(taken.result() == LAXITY_ERROR_EXISTS);
         const auto failed = thrown<vx::Failed>([&] { run.wait(); });
         EXPECT(failed.node() == "second" && failed.result() == LAXITY_ERROR_FAILED);
         EXPECT(std::string(failed.what()) ==
