@@ -339,7 +339,7 @@ actual = { uniform = ["2 ms", "12 ms"] }
     #[test]
     fn a_search_without_time_ends_in_the_middle_of_its_first_simulation() {
         let workload = Workload::from_toml(WORKLOAD, "w.toml").expect("a workload");
-        let effort = Effort::new(&workload, Nanos::LONGEST, 0);
+        let effort = Effort::new(&workload, laxity_model::Nanos::LONGEST, 0);
         let tuned = tune(&Space::of(workload), &effort, 3, &Hasty);
         assert!(tuned.own.score.tail.is_none() && tuned.best.iter().all(|ranked| ranked.score.tail.is_none()));
         assert_eq!(tuned.tried, 1);
