@@ -41,7 +41,7 @@ fn the_exit_code_of_the_program_is_passed_on_and_so_is_a_signal() {
 
 #[test]
 fn wrong_settings_and_missing_things_are_bad_usage() {
-    let place = Directory::new("exec-usage");
+    let place = Directory::new("gpu-exec-usage");
     let cases: &[(&[&str], &str)] = &[
         (&["--layer", NO_LAYER, "--priority", "100", "--", "true"], "--priority: priority = \"100\" is not 1 to 99"),
         (&["--layer", NO_LAYER, "--job-period", "often", "--", "true"], "a period such as 33 ms"),
@@ -69,6 +69,19 @@ fn wrong_settings_and_missing_things_are_bad_usage() {
         assert_eq!((code, out.as_str()), (2, ""), "it starts nothing: {err}");
         assert!(err.contains(expected), "{err}");
     }
+    let path = place.path().to_str().expect("UTF-8");
+    let words = ["gpu", "--folder", path, "exec", "--layer", NO_LAYER];
+    let of_environment = |options: &[&str]| {
+        let mut command = laxity();
+        command.args(words).args(options).args(["--", "echo", "hello"]).env("LAXITY_GPU_PRIORITY", "urgent");
+        command.output().expect("it starts")
+    };
+    let output = of_environment(&[]);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "it starts nothing: {err}");
+    assert!(err.contains("LAXITY_GPU_PRIORITY: priority = \"urgent\" is not 1 to 99"), "{err}");
+    let output = of_environment(&["--priority", "3"]);
+    assert_eq!(output.stdout, b"hello\n", "the option counts: {}", String::from_utf8_lossy(&output.stderr));
     let empty = folder();
     let path = empty.path().to_str().expect("UTF-8");
     let (code, _, err) = run(["gpu", "trace", path, "-o", "/dev/null"]);

@@ -188,6 +188,12 @@ fn settings(arguments: &Arguments) -> Result<Checked, CliError> {
         let place = format!("--{}", key.replace('_', "-"));
         checked.set(key, value, &place).map_err(usage)?;
     }
+    // The program has these, too, but for those that the options replace.
+    let replaced: Vec<String> = given.iter().map(|(key, _)| variable(key)).collect();
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| !replaced.contains(name));
+    Settings::read("", environment).map_err(usage)?;
     let mut gpus = vec![("--gpu".to_owned(), checked.gpu)];
     if let Some(path) = &arguments.policies {
         // Which of its programs the one to be started is, and starts, only those know.
