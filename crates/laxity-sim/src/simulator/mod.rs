@@ -119,12 +119,17 @@ impl<S: Sink> Simulator<S> {
     /// Handles every event before `end`. May be called again with a later `end`; the records do not depend on how a
     /// simulation is cut into calls.
     pub fn run_until(&mut self, end: Instant) {
-        loop {
+        while !self.run_instants(end, u32::MAX) {}
+    }
+
+    /// As [`run_until`](Simulator::run_until), but handles the events of `most` instants at most. Answers whether it got to `end`.
+    pub fn run_instants(&mut self, end: Instant, most: u32) -> bool {
+        for _ in 0..most {
             let segments_end = self.ends.next();
             let at = self.next_instant(segments_end);
             if at >= end {
                 self.cx.now = self.cx.now.max(end);
-                return;
+                return true;
             }
             self.cx.now = at;
             self.end_due(segments_end);
@@ -132,6 +137,7 @@ impl<S: Sink> Simulator<S> {
             self.tick_due();
             self.settle();
         }
+        false
     }
 
     /// Ends the simulation at the time reached: jobs whose last instruction ends exactly now complete, nothing else
