@@ -3,7 +3,9 @@
 use laxity_analysis::Limits;
 use laxity_analysis::bwlock::{BwlockTask, response_times};
 use laxity_analysis::check::{Options, Report, Status, Term, check};
-use laxity_model::{GpuArbitration, Nanos, OverheadProfile, Workload};
+use laxity_model::{
+    GpuArbitration, InterruptHandling, Nanos, OverheadCosts, OverheadProfile, ThreadPriority, Workload,
+};
 
 fn workload(tasks: &str, rest: &str) -> Workload {
     let text = format!(
@@ -128,4 +130,60 @@ fn what_equation_4_does_not_cover_is_refused_by_name() {
         w.platform.overheads = OverheadProfile::named("elliott2012-klmirqd", &w.scheduler).expect("a profile");
     };
     refused(&costly, interrupts, "let the operations raise none");
+}
+
+/// Of `urgent`, which executes 1 ms and waits for a section of the task below at most, whose calls take `call`.
+fn blocking(below: &str, call: Nanos) -> Nanos {
+    let tasks = task("urgent", 1, "50 ms", r#"{ cpu = "1 ms" }"#) + &task("low", 2, "100 ms", below);
+    let mut workload = workload(&tasks, "");
+    workload.gpu_management.bandwidth_lock.as_mut().expect("it has one").call = call;
+    let report = checked(&workload);
+    assert_eq!(report.refusals, [], "{below}");
+    report.tasks[0].terms.expect("an accounting").get(Term::Blocking)
+}
+
+/// A job that unlocks and locks again at one instant is not preempted in between.
+#[test]
+fn operations_without_cpu_time_between_block_for_their_sum() {
+    let kernel = r#"{ kernel = "2 ms", interrupts = 0 }"#;
+    let cpu = r#"{ cpu = "1 ms" }"#;
+    let empty = r#"{ cpu = "1 ms", actual = { uniform = ["0 ms", "1 ms"] } }"#;
+    let section = r#"{ nonpreemptive = "3 ms" }"#;
+    let grouped = r#"{ gpu_section = [{ kernel = "2 ms", interrupts = 0 }] }"#;
+    let launch = r#"{ kernel = "2 ms", interrupts = 0, asynchronous = true }"#;
+    let ms = |steps: &[&str]| blocking(&steps.join(", "), Nanos::ZERO).as_nanos() / 1_000_000;
+    assert_eq!(ms(&[cpu, kernel, cpu, kernel, cpu]), 2, "with time between");
+    assert_eq!(ms(&[cpu, kernel, kernel, kernel, kernel, cpu]), 8);
+    assert_eq!(ms(&[cpu, grouped, grouped]), 4);
+    assert_eq!(ms(&[cpu, kernel, empty, kernel]), 5, "it may take no time");
+    assert_eq!(ms(&[cpu, section, kernel, cpu]), 5, "the lock is taken where a section ends");
+    assert_eq!(ms(&[cpu, kernel, r#"{ suspend = "1 ms" }"#, kernel]), 2, "others run meanwhile");
+    assert_eq!(ms(&[cpu, kernel, launch, cpu, kernel]), 7, "launches until the wait, behind a kernel");
+    let with_calls = blocking(&[cpu, kernel, kernel].join(", "), Nanos::from_millis(1));
+    assert_eq!(with_calls, Nanos::from_millis(4), "calls before the lock is held are time between");
+}
+
+/// `low` is to lock for its last section at 9.5 ms, and is preempted in the call that does: it is complete at 16.5 ms.
+#[test]
+fn the_call_before_the_lock_is_held_may_be_preempted() {
+    let tasks = task("urgent", 1, "10 ms", r#"{ cpu = "4 ms" }"#)
+        + &task("low", 2, "100 ms", r#"{ cpu = "5.5 ms" }, { kernel = "1 ms", interrupts = 0 }"#);
+    let mut workload = workload(&tasks, "");
+    workload.gpu_management.bandwidth_lock.as_mut().expect("it has one").call = Nanos::from_millis(1);
+    assert_eq!(micros(&checked(&workload)), [7_000, 16_500]);
+}
+
+#[test]
+fn a_lock_that_follows_a_resource_at_once_is_refused() {
+    let body = |between: &str| {
+        let critical = r#"{ critical = "r", body = [{ cpu = "1 ms" }] }"#;
+        let body = format!(r#"{critical}, {between} {{ kernel = "1 ms", interrupts = 0 }}"#);
+        let tasks = task("a", 1, "20 ms", critical) + &task("b", 2, "50 ms", &body);
+        let mut workload = workload(&tasks, "resource = [{ name = \"r\" }]");
+        workload.gpu_management.bandwidth_lock.as_mut().expect("it has one").call = Nanos::ZERO;
+        checked(&workload).refusals.iter().map(|it| it.reason.clone()).collect::<Vec<_>>()
+    };
+    assert!(body("").iter().all(|reason| reason.contains("at which it unlocks a resource")) && !body("").is_empty());
+    assert!(!body(r#"{ cpu = "1 ms", actual = { constant = "0 ms" } },"#).is_empty(), "which may take no time");
+    assert_eq!(body(r#"{ cpu = "1 us" },"#), [] as [String; 0]);
 }

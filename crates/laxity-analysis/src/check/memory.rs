@@ -11,19 +11,21 @@
 //! *Lock*: its holder is above all others, spins, and is alone on its CPU. So the time from the first launch to the end of
 //! the synchronization is a non-preemptive section: part of E of equation 4 of paper 004, and for others B. (Not the
 //! longest GPU kernel, as the paper's text has it: by its Table I launches before one synchronization are one section.)
-//! That needs all that use GPUs on one CPU, and no suspension meanwhile.
+//! That needs all that use GPUs on one CPU, and no suspension meanwhile. A job that locks again where it has just unlocked is
+//! not preempted between: both are one section. Proof: `docs/decisions/0165-sections-of-the-bandwidth-lock-that-touch.md`.
 
 use std::borrow::Cow;
 
 use laxity_model::{
-    CpuId, Factor, GpuArbitration, GpuOperation, GpuWork, Invocation, LockHeed, Nanos, PriorityRule, Scheduler, Scope,
-    Step, Task, Waiting, Workload,
+    CpuId, Factor, GpuArbitration, GpuOperation, GpuWork, Invocation, Nanos,
+    PriorityRule, Scheduler, Scope, Step, Workload,
 };
 
 use super::Refusal;
 use super::analysed_task::analysed_tasks;
 use super::assign::{Cluster, assign};
-use crate::bwlock::{Aggressor, Begins, Regulation, protected, unprotected};
+use super::sections::Sections;
+use crate::bwlock::{Aggressor, unprotected};
 
 /// `workload` without traffic and lock; adds what cannot be analysed to `refusals`.
 pub(super) fn without_memory<'w>(
@@ -67,8 +69,8 @@ fn refusal(reason: impl Into<String>) -> Refusal {
     Refusal { subject: "the bandwidth lock".to_owned(), reason: reason.into() }
 }
 
-struct Memory<'a> {
-    workload: &'a Workload,
+pub(super) struct Memory<'a> {
+    pub workload: &'a Workload,
     scheduler: &'a Scheduler,
     clusters: &'a [Cluster],
 }
@@ -115,7 +117,7 @@ impl Memory<'_> {
     }
 
     /// The longest that an operation takes without traffic.
-    fn length(&self, operation: &GpuOperation) -> Nanos {
+    pub fn length(&self, operation: &GpuOperation) -> Nanos {
         match &operation.work {
             GpuWork::Kernel(time) | GpuWork::Copy { time: Some(time), .. } => time.wcet,
             GpuWork::Copy { bytes, time: None, .. } => {
@@ -204,98 +206,7 @@ impl Memory<'_> {
     }
 }
 
-/// The bodies of a task with sections instead of GPU operations.
-struct Sections<'a> {
-    memory: &'a Memory<'a>,
-    aggressors: &'a [Aggressor],
-    call: u64,
-    regulation: Regulation,
-}
-
-impl<'a> Sections<'a> {
-    fn new(memory: &'a Memory<'a>, task: &Task, aggressors: &'a [Aggressor]) -> Self {
-        let lock = memory.workload.gpu_management.bandwidth_lock.expect("it is this lock that is analysed");
-        let regulator = &memory.workload.platform.memory.regulator;
-        let regulation = Regulation {
-            period: regulator.period.0,
-            budget: task.memory_budget.unwrap_or(lock.budget),
-            latency: regulator.latency.0,
-            waits_for_period: regulator.heed == LockHeed::Period,
-        };
-        Sections { memory, aggressors, call: lock.call.0, regulation }
-    }
-
-    fn of(&self, body: &[Step]) -> Result<Vec<Step>, &'static str> {
-        let mut flat = Vec::new();
-        flatten(body, &mut flat);
-        let mut lowered = Vec::new();
-        let mut section: Option<u64> = None;
-        for step in flat {
-            match (step, &mut section) {
-                (Step::Gpu(operation), open) => {
-                    let begins = if open.is_none() { Begins::First } else { Begins::Later };
-                    let length = open.unwrap_or(0).saturating_add(self.call);
-                    let length = length.saturating_add(self.protected(operation, begins));
-                    match operation.waiting {
-                        Waiting::Asynchronous => *open = Some(length),
-                        Waiting::Synchronous => {
-                            *open = None;
-                            lowered.push(non_preemptive(length.saturating_add(self.call)));
-                        }
-                    }
-                }
-                (Step::Cpu(time) | Step::NonPreemptive(time), Some(length)) => {
-                    *length = length.saturating_add(time.wcet.0);
-                }
-                (Step::Suspend(_), Some(_)) => {
-                    return Err(
-                        "it suspends while it holds the bandwidth lock, so that others run and take it meanwhile; \
-                                wait for the operation before, or simulate",
-                    );
-                }
-                (Step::Critical { .. }, Some(_)) => {
-                    return Err(
-                        "it waits for a resource while it holds the bandwidth lock; wait for the operation before, \
-                                or simulate",
-                    );
-                }
-                (Step::Critical { body, .. }, None) if any_operation(body, &|_| true) => {
-                    return Err(
-                        "it uses a GPU within a critical section, which is not analysed under the bandwidth lock; \
-                                move one out of the other, or simulate",
-                    );
-                }
-                (step, None) => lowered.push(step.clone()),
-                (_, Some(_)) => unreachable!("sections of GPUs are flattened"),
-            }
-        }
-        // A job ends only when its operations have.
-        lowered.extend(section.map(|length| non_preemptive(length.saturating_add(self.call))));
-        Ok(lowered)
-    }
-
-    fn protected(&self, operation: &GpuOperation, begins: Begins) -> u64 {
-        let work = self.memory.length(operation).0;
-        let contention = &self.memory.workload.platform.memory.contention;
-        protected(work, operation.memory, contention, self.aggressors, &self.regulation, begins)
-    }
-}
-
-fn non_preemptive(length: u64) -> Step {
-    Step::NonPreemptive(laxity_model::ExecutionTime::constant(Nanos(length.min(Nanos::LONGEST.0))))
-}
-
-/// Sections of GPUs mean nothing where the driver arbitrates.
-fn flatten<'s>(body: &'s [Step], flat: &mut Vec<&'s Step>) {
-    for step in body {
-        match step {
-            Step::GpuSection { body } => flatten(body, flat),
-            other => flat.push(other),
-        }
-    }
-}
-
-fn any_operation(body: &[Step], wanted: &dyn Fn(&GpuOperation) -> bool) -> bool {
+pub(super) fn any_operation(body: &[Step], wanted: &dyn Fn(&GpuOperation) -> bool) -> bool {
     body.iter().any(|step| match step {
         Step::Gpu(operation) => wanted(operation),
         Step::Critical { body, .. } | Step::GpuSection { body } => any_operation(body, wanted),

@@ -48,6 +48,7 @@ mod regions;
 mod report;
 mod safe;
 mod scaling;
+mod sections;
 mod served;
 mod settle;
 mod settled;
