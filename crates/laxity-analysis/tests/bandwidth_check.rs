@@ -173,6 +173,33 @@ fn the_call_before_the_lock_is_held_may_be_preempted() {
     assert_eq!(micros(&checked(&workload)), [7_000, 16_500]);
 }
 
+/// The GPU's user has a utilization of 1/20 of CPU time and is the only one on CPU 1, as the scheduler has it; by the length of
+/// its section it would be on CPU 0, and the node `a` on CPU 1.
+#[test]
+fn nodes_of_graphs_stay_where_the_scheduler_puts_them() {
+    let text = r#"
+laxity = 1
+name = "beside a graph"
+scheduler = "P-DM"
+platform = { cpus = 2, gpu = [{ name = "g", bandwidth = "1 GB/s" }] }
+gpu_management = { arbitration = "driver_spinning", bandwidth_lock = { budget = "100 MB/s" } }
+[[task]]
+name = "user"
+period = "20 ms"
+body = [{ cpu = "1 ms" }, { kernel = "8 ms" }]
+[[graph]]
+name = "G"
+edge = ["a -> b"]
+node = [{ name = "a", period = "20 ms", wcet = "5 ms" }, { name = "b", wcet = "3 ms", deadline = "5 ms" }]
+"#;
+    let workload = Workload::from_toml(text, "w.toml").expect("a valid workload");
+    let report = checked(&workload);
+    assert_eq!(report.refusals, []);
+    let clusters: Vec<usize> = report.tasks.iter().map(|task| task.cluster).collect();
+    assert_eq!(clusters, [1, 0, 1], "user, a and b");
+    assert_eq!(report.hard.status, Status::NotProven, "b waits for 8 ms of the section, and has 5 ms");
+}
+
 #[test]
 fn a_lock_that_follows_a_resource_at_once_is_refused() {
     let body = |between: &str| {

@@ -181,10 +181,8 @@ impl Memory<'_> {
     /// The time in which a job holds the lock becomes a non-preemptive section.
     fn protect(&self, lowered: &mut Workload, cpu: CpuId, refusals: &mut Vec<Refusal>) {
         let aggressors = self.aggressors(Some(cpu));
-        for (index, task) in lowered.tasks.iter_mut().enumerate() {
-            // As the workload is assigned now: the sections are long.
-            task.cluster =
-                self.clusters.iter().find(|cluster| cluster.members.contains(&index)).and_then(|it| self.name(it));
+        self.keep_assignment(lowered);
+        for task in &mut lowered.tasks {
             let sections = Sections::new(self, task, &aggressors);
             match sections.of(&task.body) {
                 Ok(body) => task.body = body,
@@ -192,6 +190,16 @@ impl Memory<'_> {
                     refusals.push(Refusal { subject: format!("task \"{}\"", task.name), reason: reason.to_owned() });
                 }
             }
+        }
+    }
+
+    /// Tasks and nodes stay where the workload as it is has them: sections, which are long, would put them elsewhere.
+    fn keep_assignment(&self, lowered: &mut Workload) {
+        let nodes = lowered.graphs.iter_mut().flat_map(|graph| graph.nodes.iter_mut().map(|node| &mut node.cluster));
+        let of_tasks = lowered.tasks.iter_mut().map(|task| &mut task.cluster);
+        for (index, cluster) in of_tasks.chain(nodes).enumerate() {
+            let has = |cluster: &&Cluster| cluster.members.contains(&index);
+            *cluster = self.clusters.iter().find(has).and_then(|found| self.name(found));
         }
     }
 
