@@ -201,6 +201,39 @@ node = [{ name = "a", period = "20 ms", wcet = "5 ms" }, { name = "b", wcet = "3
 }
 
 #[test]
+fn interrupts_of_a_holder_are_refused_where_anything_may_delay_them() {
+    let tasks = task("a", 1, "20 ms", r#"{ cpu = "1 ms" }, { kernel = "1 ms" }"#);
+    let refusals = |change: &dyn Fn(&mut Workload)| {
+        let mut workload = workload(&tasks, "");
+        change(&mut workload);
+        let refused =
+            |workload: &Workload| checked(workload).refusals.iter().any(|it| it.reason.contains("interrupts = 0"));
+        let with_interrupts = refused(&workload);
+        let quiet = tasks.replace(r#""1 ms" }]"#, r#""1 ms", interrupts = 0 }]"#);
+        assert_ne!(quiet, tasks);
+        workload.tasks = self::workload(&quiet, "").tasks;
+        assert!(!refused(&workload), "without interrupts");
+        with_interrupts
+    };
+    let low = InterruptHandling::PreemptRt(ThreadPriority::Low);
+    let high = InterruptHandling::PreemptRt(ThreadPriority::High);
+    let klmirqd = InterruptHandling::Klmirqd { threads: None };
+    assert!(!refusals(&|_| {}), "where they arrive, at no cost");
+    for handling in [low, high, klmirqd, InterruptHandling::ProcessAware] {
+        assert!(refusals(&|workload| workload.gpu_management.handling = handling), "{handling:?}");
+    }
+    let costs = |change: fn(&mut OverheadCosts)| {
+        let mut costs = OverheadCosts::default();
+        change(&mut costs);
+        refusals(&|workload| workload.platform.overheads = OverheadProfile::constant("o", costs))
+    };
+    assert!(costs(|costs| costs.scheduling = Nanos(1)));
+    assert!(costs(|costs| costs.context_switch = Nanos(1)));
+    assert!(costs(|costs| costs.cache_preemption = Nanos(1)));
+    assert!(costs(|costs| costs.top_half = Nanos(1)));
+}
+
+#[test]
 fn a_lock_that_follows_a_resource_at_once_is_refused() {
     let body = |between: &str| {
         let critical = r#"{ critical = "r", body = [{ cpu = "1 ms" }] }"#;

@@ -17,7 +17,7 @@
 use std::borrow::Cow;
 
 use laxity_model::{
-    CpuId, Factor, GpuArbitration, GpuOperation, GpuWork, Invocation, Nanos,
+    CpuId, Factor, GpuArbitration, GpuOperation, GpuWork, InterruptHandling, Invocation, Nanos, OverheadCosts,
     PriorityRule, Scheduler, Scope, Step, Workload,
 };
 
@@ -132,7 +132,6 @@ impl Memory<'_> {
     /// The CPU of all tasks that use GPUs, or why equation 4 does not hold.
     fn real_time_cpu(&self) -> Result<CpuId, String> {
         let management = &self.workload.gpu_management;
-        let costs = self.workload.platform.overheads.at(self.workload.tasks.len());
         if self.scheduler.rule == PriorityRule::Fair || self.scheduler.invocation == Invocation::QuantumDriven {
             return Err(format!(
                 "its ceiling holds others back at once, which {} does not; choose an event-driven scheduler with priorities",
@@ -151,14 +150,14 @@ impl Memory<'_> {
             return Err("nodes of graphs that hold it are not analysed yet; make them tasks, or simulate".to_owned());
         }
         let interrupts = |operation: &GpuOperation| operation.interrupts > 0;
-        let halves = [&management.top_half, &management.bottom_half].into_iter().flatten();
-        let is_free = costs.top_half.is_zero() && costs.bottom_half.is_zero() && halves.into_iter().next().is_none();
-        if management.callback.is_some()
-            || !is_free && self.workload.tasks.iter().any(|task| any_operation(&task.body, &interrupts))
+        if !self.interrupts_are_instant()
+            && self.workload.tasks.iter().any(|task| any_operation(&task.body, &interrupts))
         {
-            return Err("interrupts of its holder's operations are not analysed; let the operations raise none \
-                        (`interrupts = 0`), as jobs that spin need none"
-                .to_owned());
+            return Err(format!(
+                "interrupts of its holder's operations under \"{}\" are not analysed where overheads, threads, priorities or \
+                 other devices may delay them; let the operations raise none (`interrupts = 0`), as jobs that spin need none",
+                management.handling.name()
+            ));
         }
         if !self.workload.platform.memory.regulator.interrupt.is_zero() {
             return Err(
@@ -176,6 +175,21 @@ impl Memory<'_> {
                       one CPU, or take partitioned scheduling and name that CPU as `cluster`"
                 .to_owned()),
         }
+    }
+
+    /// Whether a holder that spins goes on at the very instant at which its operation is complete, if that raises interrupts:
+    /// they are handled where they arrive, and nothing that takes time may precede them there.
+    fn interrupts_are_instant(&self) -> bool {
+        let management = &self.workload.gpu_management;
+        let platform = &self.workload.platform;
+        let nodes = self.workload.graphs.iter().map(|graph| graph.nodes.len()).sum::<usize>();
+        let is_free = platform.overheads.at(self.workload.tasks.len() + nodes) == OverheadCosts::default();
+        let has_halves = management.top_half.is_some() || management.bottom_half.is_some();
+        management.handling == InterruptHandling::Linux
+            && is_free
+            && !has_halves
+            && management.callback.is_none()
+            && platform.devices.is_empty()
     }
 
     /// The time in which a job holds the lock becomes a non-preemptive section.
