@@ -9,6 +9,7 @@ use laxity_model::{
 
 use crate::graphs::{self, Kind};
 use crate::one_cpu;
+use crate::protected;
 use crate::queues;
 use crate::servers::{add_devices, mixed, serve};
 use crate::systems::{self, UNIT, pick};
@@ -70,13 +71,15 @@ pub enum Feature {
     AcrossGpus,
     /// EDF on one CPU: sections that cannot be preempted, release jitter, and resources of any protocol.
     OneCpu,
+    /// GPU operations under the bandwidth lock, one after another, beside graphs; what cannot be analysed is refused.
+    Protected,
     /// One of the others, with servers, devices and a graph besides; what cannot be analysed together is refused.
     Mixed,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 25] = [
+    pub const ALL: [Feature; 26] = [
         Feature::Tokens,
         Feature::Donors,
         Feature::Halves,
@@ -101,8 +104,14 @@ impl Feature {
         Feature::Across,
         Feature::AcrossGpus,
         Feature::OneCpu,
+        Feature::Protected,
         Feature::Mixed,
     ];
+
+    /// Whether some of its systems cannot be analysed.
+    pub fn may_be_refused(self) -> bool {
+        matches!(self, Feature::Protected | Feature::Mixed)
+    }
 
     /// A system with the feature from `seed`, and its scheduler.
     pub fn system(self, seed: u64) -> (Workload, Scheduler) {
@@ -110,6 +119,7 @@ impl Feature {
             Feature::Mixed => return mixed(seed),
             Feature::Copies => return graphs::system(Kind::Copies, seed),
             Feature::OneCpu => return one_cpu::system(seed),
+            Feature::Protected => return protected::system(seed),
             Feature::Rates => return graphs::system(Kind::Rates, seed),
             Feature::Spread => return graphs::system(Kind::Spread, seed),
             Feature::ServedNodes => return graphs::system(Kind::Served, seed),

@@ -12,6 +12,7 @@ pub mod fixed_priority;
 pub mod graphs;
 pub mod judge;
 mod one_cpu;
+mod protected;
 mod queues;
 pub mod servers;
 pub mod systems;
