@@ -21,7 +21,9 @@ pub fn just_proven(workload: &Workload, scheduler: &Scheduler, criterion: Criter
         let middle = (low + high) / 2;
         let scaled = scaled(workload, middle, Part::All);
         let report = checked(&scaled, scheduler);
-        assert!(report.refusals.is_empty(), "{:?}", report.refusals);
+        // The shorter the steps, the less of them is between a resource and the bandwidth lock, which may then be refused.
+        let may_be_refused = workload.gpu_management.bandwidth_lock.is_some();
+        assert!(may_be_refused || report.refusals.is_empty(), "{:?}", report.refusals);
         if report.finding(criterion).is_schedulable() {
             (low, best) = (middle, Some((scaled, report)));
         } else {

@@ -243,7 +243,31 @@ fn a_lock_that_follows_a_resource_at_once_is_refused() {
         workload.gpu_management.bandwidth_lock.as_mut().expect("it has one").call = Nanos::ZERO;
         checked(&workload).refusals.iter().map(|it| it.reason.clone()).collect::<Vec<_>>()
     };
-    assert!(body("").iter().all(|reason| reason.contains("at which it unlocks a resource")) && !body("").is_empty());
+    assert!(body("").iter().all(|reason| reason.contains("the resource which it unlocked")) && !body("").is_empty());
     assert!(!body(r#"{ cpu = "1 ms", actual = { constant = "0 ms" } },"#).is_empty(), "which may take no time");
     assert_eq!(body(r#"{ cpu = "1 us" },"#), [] as [String; 0]);
+}
+
+/// A job that unlocks goes on until its CPU hears of the other one, and keeps it if it has locked again by then.
+#[test]
+fn cpu_time_between_operations_counts_where_it_is_longer_than_the_notice_of_a_cpu() {
+    let blocking = |between: &str, call: u64| {
+        let low = format!(
+            r#"{{ cpu = "1 ms" }}, {{ kernel = "2 ms", interrupts = 0 }}, {between} {{ kernel = "2 ms", interrupts = 0 }}"#
+        );
+        let tasks = task("urgent", 1, "50 ms", r#"{ cpu = "1 ms" }"#) + &task("low", 2, "100 ms", &low);
+        let mut workload = workload(&tasks, "");
+        workload.gpu_management.bandwidth_lock.as_mut().expect("it has one").call = Nanos(call);
+        let costs = OverheadCosts { ipi_latency: Nanos::from_micros(5), ..OverheadCosts::default() };
+        workload.platform.overheads = OverheadProfile::constant("o", costs);
+        let report = checked(&workload);
+        assert_eq!(report.refusals, []);
+        report.tasks[0].terms.expect("an accounting").get(Term::Blocking).as_nanos() / 1_000
+    };
+    assert_eq!(blocking("", 0), 4_010, "each unlocking counts a notice");
+    assert_eq!(blocking(r#"{ cpu = "5 us" },"#, 0), 4_015);
+    assert_eq!(blocking(r#"{ cpu = "3 us" }, { cpu = "3 us" },"#, 0), 2_005);
+    assert_eq!(blocking("", 5_000), 4_030, "four calls");
+    assert_eq!(blocking("", 6_000), 2_017);
+    assert_eq!(blocking(r#"{ cpu = "5 us" }, { nonpreemptive = "1 ms" }, { cpu = "6 us" },"#, 0), 3_010);
 }

@@ -177,13 +177,18 @@ impl Memory<'_> {
         }
     }
 
+    /// What overheads cost.
+    pub fn costs(&self) -> OverheadCosts {
+        let nodes = self.workload.graphs.iter().map(|graph| graph.nodes.len()).sum::<usize>();
+        self.workload.platform.overheads.at(self.workload.tasks.len() + nodes)
+    }
+
     /// Whether a holder that spins goes on at the very instant at which its operation is complete, if that raises interrupts:
     /// they are handled where they arrive, and nothing that takes time may precede them there.
     fn interrupts_are_instant(&self) -> bool {
         let management = &self.workload.gpu_management;
         let platform = &self.workload.platform;
-        let nodes = self.workload.graphs.iter().map(|graph| graph.nodes.len()).sum::<usize>();
-        let is_free = platform.overheads.at(self.workload.tasks.len() + nodes) == OverheadCosts::default();
+        let is_free = self.costs() == OverheadCosts::default();
         let has_halves = management.top_half.is_some() || management.bottom_half.is_some();
         management.handling == InterruptHandling::Linux
             && is_free

@@ -5,8 +5,9 @@
 //!   becomes    cpu | nonpreemptive R(k) + R(l) | cpu               cpu | nonpreemptive R(k) + cpu + R(l) | cpu
 //! ```
 //!
-//! A job that unlocks and locks again at one instant is not preempted between. So operations without CPU time between are one
-//! section, with what cannot be preempted before them. Proof: `docs/decisions/0165-sections-of-the-bandwidth-lock-that-touch.md`.
+//! A job that unlocks and locks again at one instant is not preempted between, and neither is one that does before its CPU hears
+//! of another job: an inter-processor interrupt takes its time, even from the CPU itself. So operations without CPU time between
+//! that is longer are one section, with what cannot be preempted before them. Proof: `docs/decisions/0165-sections-of-the-bandwidth-lock-that-touch.md`.
 
 use laxity_model::{ExecutionTime, GpuOperation, LockHeed, Nanos, Step, Task, Waiting};
 
@@ -18,6 +19,8 @@ pub(super) struct Sections<'a> {
     memory: &'a Memory<'a>,
     aggressors: &'a [Aggressor],
     call: u64,
+    /// How long a job may go on after it unlocked, until its CPU hears of a more urgent one.
+    notice: u64,
     regulation: Regulation,
 }
 
@@ -39,7 +42,8 @@ impl<'a> Sections<'a> {
             latency: regulator.latency.0,
             waits_for_period: regulator.heed == LockHeed::Period,
         };
-        Sections { memory, aggressors, call: lock.call.0, regulation }
+        let notice = memory.costs().ipi_latency.0;
+        Sections { memory, aggressors, call: lock.call.0, notice, regulation }
     }
 
     pub fn of(&self, body: &[Step]) -> Result<Vec<Step>, &'static str> {
@@ -86,6 +90,17 @@ impl<'a> Sections<'a> {
                                 move one out of the other, or simulate",
                     );
                 }
+                (Step::NonPreemptive(time), None) if self.notice > 0 => {
+                    let first = self.adjacent(&lowered, 0).first;
+                    if first == lowered.len() {
+                        lowered.push(step.clone());
+                        continue;
+                    }
+                    let mut held = Section::of(lowered.drain(first..));
+                    held.add(time.wcet.0);
+                    lowered.push(held.step());
+                    ends_in_gaps = true;
+                }
                 (step, None) => lowered.push(step.clone()),
                 (_, Some(_)) => unreachable!("sections of GPUs are flattened"),
             }
@@ -104,41 +119,49 @@ impl<'a> Sections<'a> {
 
     /// The section of a job that locks after `lowered`, from whose end it takes what nothing need preempt before.
     fn begin(&self, lowered: &mut Vec<Step>) -> Result<Section, &'static str> {
-        if self.call > 0 {
-            // The call is CPU time before the lock is held.
-            return Ok(Section { length: 0, has_gaps: true });
+        let Adjacent { first, is_behind_a_resource } = self.adjacent(lowered, self.call);
+        if is_behind_a_resource {
+            return Err(
+                "it may take the bandwidth lock before another job has the CPU that waited for the resource which it unlocked, so \
+                 that this one waits on, which is not analysed; let it execute in between, or simulate",
+            );
         }
+        // The call is CPU time before the lock is held.
+        let has_gaps = first < lowered.len() || self.call > 0;
+        Ok(Section { has_gaps, ..Section::of(lowered.drain(first..)) })
+    }
+
+    /// What of the end of `lowered` nothing need preempt, up to a section that begins `gap` of CPU time later.
+    fn adjacent(&self, lowered: &[Step], mut gap: u64) -> Adjacent {
         let mut first = lowered.len();
-        let mut takes_time = false;
         for (at, step) in lowered.iter().enumerate().rev() {
+            if gap > self.notice {
+                break;
+            }
             match step {
                 Step::NonPreemptive(time) => {
                     first = at;
-                    takes_time |= always_takes_time(time);
+                    // What follows a resource may be preempted before, if that is noticed at once.
+                    let takes_time = time.actual.min(time.wcet) > Nanos::ZERO;
+                    let is_plain = at.checked_sub(1).is_some_and(|at| matches!(lowered[at], Step::Critical { .. }));
+                    if self.notice == 0 && takes_time && is_plain {
+                        break;
+                    }
+                    gap = 0;
                 }
-                Step::Cpu(time) if !always_takes_time(time) => {}
-                Step::Critical { .. } if !takes_time => {
-                    return Err(
-                        "it may take the bandwidth lock at the very instant at which it unlocks a resource, so that the jobs that \
-                         waited for this wait on, which is not analysed; let it execute in between, or simulate",
-                    );
-                }
+                Step::Cpu(time) => gap = gap.saturating_add(time.actual.min(time.wcet).0),
+                Step::Critical { .. } => return Adjacent { first, is_behind_a_resource: true },
                 _ => break,
             }
         }
-        let mut section = Section { length: 0, has_gaps: first < lowered.len() };
-        for step in lowered.drain(first..) {
-            if let Step::NonPreemptive(time) | Step::Cpu(time) = step {
-                section.add(time.wcet.0);
-            }
-        }
-        Ok(section)
+        Adjacent { first, is_behind_a_resource: false }
     }
 
-    /// The step that `held` amounts to, with the call that unlocks.
-    fn unlocked(&self, held: Section) -> Step {
-        let length = held.length.saturating_add(self.call).min(Nanos::LONGEST.0);
-        Step::NonPreemptive(ExecutionTime::constant(Nanos(length)))
+    /// The step that `held` amounts to, with the call that unlocks, and until others have the CPU.
+    fn unlocked(&self, mut held: Section) -> Step {
+        held.add(self.call);
+        held.add(self.notice);
+        held.step()
     }
 
     fn protected(&self, operation: &GpuOperation, begins: Begins) -> u64 {
@@ -148,15 +171,33 @@ impl<'a> Sections<'a> {
     }
 }
 
+/// The end of a body so far.
+struct Adjacent {
+    /// The first of the steps that nothing need preempt; all if there is none.
+    first: usize,
+    /// Whether the job may have unlocked a resource just before.
+    is_behind_a_resource: bool,
+}
+
 impl Section {
+    /// Of `steps` in which the job may be preempted, or not.
+    fn of(steps: impl Iterator<Item = Step>) -> Section {
+        let mut section = Section { length: 0, has_gaps: true };
+        for step in steps {
+            if let Step::NonPreemptive(time) | Step::Cpu(time) = step {
+                section.add(time.wcet.0);
+            }
+        }
+        section
+    }
+
+    fn step(self) -> Step {
+        Step::NonPreemptive(ExecutionTime::constant(Nanos(self.length.min(Nanos::LONGEST.0))))
+    }
+
     fn add(&mut self, length: u64) {
         self.length = self.length.saturating_add(length);
     }
-}
-
-/// Whether a step takes time in each job.
-fn always_takes_time(time: &ExecutionTime) -> bool {
-    time.actual.min(time.wcet) > Nanos::ZERO
 }
 
 /// Sections of GPUs mean nothing where the driver arbitrates.
