@@ -65,6 +65,21 @@ impl Plan {
     /// # Errors
     /// What the workload, which must be valid, asks for and cannot have.
     pub fn new(workload: &Workload, scheduler: &Scheduler, seed: u64) -> Result<Plan, UnsupportedFeatures> {
+        let plan = Plan::of_live_interrupts(workload, scheduler, seed)?;
+        let mut unsupported = UnsupportedFeatures::default();
+        unsupported::refuse_endless_spinning(workload, scheduler, &plan, &mut unsupported);
+        unsupported.none().map(|()| plan)
+    }
+
+    /// As [`Plan::new`], for a run whose interrupts are those of the machine, and whose holders of the bandwidth lock are not raised.
+    ///
+    /// # Errors
+    /// What the workload, which must be valid, asks for and cannot have.
+    pub fn of_live_interrupts(
+        workload: &Workload,
+        scheduler: &Scheduler,
+        seed: u64,
+    ) -> Result<Plan, UnsupportedFeatures> {
         let graphs = graphs::number(workload)?;
         let models = tasks_and_nodes(workload, &graphs);
         let dedicated = (scheduler.interrupts == ReleaseInterrupts::Dedicated).then_some(CpuId(0));

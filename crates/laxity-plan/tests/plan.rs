@@ -253,3 +253,45 @@ proptest! {
         }
     }
 }
+
+/// One task under the bandwidth lock, on one of two CPUs.
+const SPINS: &str = r#"
+laxity = 1
+name = "spins"
+scheduler = "P-EDF"
+platform = { cpus = 2, gpu = [{ name = "g", bandwidth = "1 GB/s", interrupt_cpus = "0" }] }
+gpu_management = { arbitration = "driver_spinning", handling = "preempt_rt_high", bandwidth_lock = { budget = "1 MB/s" } }
+[[task]]
+name = "t"
+period = "20 ms"
+cluster = 0
+body = [{ cpu = "1 ms" }, { kernel = "1 ms" }]
+"#;
+
+/// The thread that is to end its operation never has the CPU.
+#[test]
+fn a_job_that_would_spin_for_ever_is_refused() {
+    let reasons = |file: &str, scheduler: &str| {
+        let workload = Workload::from_toml(file, "spins.toml").unwrap_or_else(|errors| panic!("{errors}\n{file}"));
+        let scheduler = scheduler.parse().expect("a scheduler");
+        assert!(
+            Plan::of_live_interrupts(&workload, &scheduler, 0).is_ok(),
+            "interrupts of the machine come by themselves"
+        );
+        Plan::new(&workload, &scheduler, 0).map_or_else(|refusal| refusal.reasons().to_vec(), |_| Vec::new())
+    };
+    let high = reasons(SPINS, "P-EDF");
+    assert_eq!(high.len(), 1, "{high:?}");
+    for words in ["task \"t\"", "handling = \"preempt_rt_high\"", "`interrupts = 0`"] {
+        assert!(high[0].contains(words), "{words}: {high:?}");
+    }
+    assert_eq!(reasons(&SPINS.replace("rt_high", "rt_low"), "P-EDF").len(), 1);
+    let supported = |from: &str, to: &str| reasons(&SPINS.replace(from, to), "P-EDF").is_empty();
+    assert!(supported("\"1 ms\" }]", "\"1 ms\", interrupts = 0 }]"), "it needs no thread");
+    assert!(supported("preempt_rt_high", "linux"));
+    assert!(supported("preempt_rt_high", "klmirqd"));
+    assert!(supported("driver_spinning", "driver"), "a job that suspends leaves the CPU");
+    assert!(supported(", bandwidth_lock = { budget = \"1 MB/s\" }", ""), "the thread is above the job");
+    assert!(supported("interrupt_cpus = \"0\"", "interrupt_cpus = \"1\""), "the thread is elsewhere");
+    assert_eq!(reasons(SPINS, "G-EDF"), [] as [String; 0], "the thread may have the other CPU");
+}

@@ -69,8 +69,9 @@ impl LivePlan {
             true => Scheduler { coarse_lock: false, ..asked },
             false => plain(asked),
         });
-        let compiled = laxity_plan::Plan::new(&without_modelled_interrupts(&workload), &scheduler, options.seed)
-            .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))?;
+        let compiled =
+            laxity_plan::Plan::of_live_interrupts(&without_modelled_interrupts(&workload), &scheduler, options.seed)
+                .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))?;
         let beyond_linux = refusal::beyond_linux(&workload, &compiled.models(&workload));
         if options.laxity.is_none() && !beyond_linux.is_empty() {
             return Err(Refusal::of(beyond_linux));

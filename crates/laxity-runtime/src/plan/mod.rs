@@ -134,7 +134,7 @@ impl LivePlan {
         let usable =
             scheduling::usable_cpus().map_err(|error| one(format!("cannot ask which CPUs may be used: {error}")))?;
         let compile = |scheduler: Scheduler| {
-            laxity_plan::Plan::new(&modelled, &scheduler, options.seed)
+            laxity_plan::Plan::of_live_interrupts(&modelled, &scheduler, options.seed)
                 .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))
         };
         let asked = Scheduler { coarse_lock: false, ..options.scheduler };
