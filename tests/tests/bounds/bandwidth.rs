@@ -51,7 +51,10 @@ fn task(rng: &mut SplitMix64, index: u32, cpu: usize) -> Task {
         if cpu == 0 {
             body.push(operation(rng));
         }
-        body.push(cpu_step(rng));
+        // Else one operation follows the other at once.
+        if rng.below(3) > 0 {
+            body.push(cpu_step(rng));
+        }
     }
     Task {
         priority: Some(index),
