@@ -11,19 +11,8 @@ const LAYERS: &[(u8, &[&str])] = &[
         3,
         &["laxity-sim", "laxity-measure", "laxity-graph", "laxity-gpu", "laxity-sched", "laxity-scx", "laxity-softgpu"],
     ),
-    (
-        4,
-        &[
-            "laxity-study",
-            "laxity-tune",
-            "laxity-device",
-            "laxity-interpose",
-            "laxity-bandwidth",
-            "laxity-softcuda",
-            "laxity-softcudart",
-        ],
-    ),
-    (5, &["laxity-runtime"]),
+    (4, &["laxity-study", "laxity-tune", "laxity-device", "laxity-interpose", "laxity-bandwidth", "laxity-softcuda"]),
+    (5, &["laxity-runtime", "laxity-softcudart"]),
     (6, &["laxity-vx"]),
     (
         7,
