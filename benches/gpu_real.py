@@ -48,21 +48,27 @@ class Bench:
         """The same under arbitration."""
         return [str(self.laxity), "gpu", "exec", "--only", "cuda", *options, "--", *command]
 
-    def in_turns(self, command: list[str]) -> tuple[list[str], list[str]]:
-        """What the program says without and with the layer, in turns."""
+    def in_turns(self, command: list[str], asks: int = 0) -> tuple[list[str], list[str]]:
+        """What the program says without and with the layer, in turns; `asks`: lines of input that it answers."""
         without, with_layer = [], []
         for _ in range(self.turns):
-            without.append(said(command))
-            with_layer.append(said(self.arbitrated(command)))
+            without.append(said(command, asks))
+            with_layer.append(said(self.arbitrated(command), asks))
         return without, with_layer
 
 
-def said(command: list[str]) -> str:
+def said(command: list[str], asks: int = 0) -> str:
     """What it prints, if it succeeds."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
+    done = subprocess.run(command, input="\n" * asks, capture_output=True, text=True, timeout=HANG_S, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: {done.returncode}\n{done.stderr[-4000:]}")
     return done.stdout
+
+
+def columns(text: str) -> list[float]:
+    """The median of each column of numbers."""
+    rows = [list(map(float, line.split())) for line in text.splitlines()]
+    return [statistics.median(column) for column in zip(*rows, strict=True)]
 
 
 def row(what: str, unit: str, without: list[float], with_layer: list[float]) -> dict:
@@ -79,7 +85,7 @@ def row(what: str, unit: str, without: list[float], with_layer: list[float]) -> 
 def overheads(bench: Bench, has_torch: bool) -> list[dict]:
     """Programs alone, without and with the layer."""
     rows = []
-    calls = [[list(map(float, text.split())) for text in side] for side in bench.in_turns(bench.compiled("cuda_calls"))]
+    calls = [[columns(text) for text in side] for side in bench.in_turns(bench.compiled("cuda_calls"), asks=10)]
     kinds = [
         ("a call that is passed on", "ns"),
         ("kernel and wait", "us"),

@@ -1,4 +1,5 @@
-/* What a call and a kernel cost: prints numbers, for bench-interpose to compare with and without the layer. */
+/* What a call and a kernel cost, for bench-interpose to compare with and without the layer: measures once for each line of its
+ * input, and prints a line of numbers. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <stdio.h>
@@ -30,6 +31,46 @@ static double lower_quartile(double *values, int count) {
     return values[count / 4];
 }
 
+static cl_command_queue queue;
+static cl_kernel kernel;
+static cl_mem buffer;
+
+/* A few milliseconds of each kind. */
+static void measure(void) {
+    enum { ROUNDS = 200, BATCHES = 20, CALLS = 1000, QUEUES = 10, QUEUED = 100 };
+    static double kernels[ROUNDS], calls[BATCHES], queued[QUEUES], reads[ROUNDS];
+    static char bytes[4096];
+    cl_uint by = 1;
+    size_t global = 64;
+    for (int round = 0; round < ROUNDS; round++) {
+        double begin = now_us();
+        OK(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL));
+        OK(clFinish(queue));
+        kernels[round] = now_us() - begin;
+    }
+    /* A call that the layer does not have in the place of the driver's. */
+    for (int round = 0; round < BATCHES; round++) {
+        double begin = now_us();
+        for (int call = 0; call < CALLS; call++) OK(clSetKernelArg(kernel, 1, sizeof by, &by));
+        calls[round] = (now_us() - begin) * 1e3 / CALLS;
+    }
+    for (int round = 0; round < QUEUES; round++) {
+        double begin = now_us();
+        for (int launch = 0; launch < QUEUED; launch++)
+            OK(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL));
+        OK(clFinish(queue));
+        queued[round] = (now_us() - begin) / QUEUED;
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        double begin = now_us();
+        OK(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof bytes, bytes, 0, NULL, NULL));
+        reads[round] = now_us() - begin;
+    }
+    printf("%f %f %f %f\n", lower_quartile(calls, BATCHES), lower_quartile(kernels, ROUNDS),
+           lower_quartile(queued, QUEUES), lower_quartile(reads, ROUNDS));
+    fflush(stdout);
+}
+
 int main(void) {
     cl_platform_id platform;
     cl_device_id device;
@@ -42,44 +83,16 @@ int main(void) {
     cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &status);
     OK(status);
     OK(clBuildProgram(program, 1, &device, "", NULL, NULL));
-    cl_kernel kernel = clCreateKernel(program, "add", &status);
+    kernel = clCreateKernel(program, "add", &status);
     OK(status);
-    cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, 4096, NULL, &status);
+    buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, 4096, NULL, &status);
     OK(status);
     cl_uint by = 1;
     OK(clSetKernelArg(kernel, 0, sizeof buffer, &buffer));
     OK(clSetKernelArg(kernel, 1, sizeof by, &by));
-    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &status);
+    queue = clCreateCommandQueue(context, device, 0, &status);
     OK(status);
-    size_t global = 64;
-    enum { ROUNDS = 2000, CALLS = 1000, QUEUED = 100 };
-    static double kernels[ROUNDS], calls[200], queued[50], reads[ROUNDS];
-    for (int round = 0; round < ROUNDS; round++) {
-        double begin = now_us();
-        OK(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL));
-        OK(clFinish(queue));
-        kernels[round] = now_us() - begin;
-    }
-    /* A call that the layer does not have in the place of the driver's. */
-    for (int round = 0; round < 200; round++) {
-        double begin = now_us();
-        for (int call = 0; call < CALLS; call++) OK(clSetKernelArg(kernel, 1, sizeof by, &by));
-        calls[round] = (now_us() - begin) * 1e3 / CALLS;
-    }
-    for (int round = 0; round < 50; round++) {
-        double begin = now_us();
-        for (int launch = 0; launch < QUEUED; launch++)
-            OK(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL));
-        OK(clFinish(queue));
-        queued[round] = (now_us() - begin) / QUEUED;
-    }
-    static char bytes[4096];
-    for (int round = 0; round < ROUNDS; round++) {
-        double begin = now_us();
-        OK(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof bytes, bytes, 0, NULL, NULL));
-        reads[round] = now_us() - begin;
-    }
-    printf("%f %f %f %f\n", lower_quartile(calls, 200), lower_quartile(kernels, ROUNDS), lower_quartile(queued, 50),
-           lower_quartile(reads, ROUNDS));
+    char line[16];
+    while (fgets(line, sizeof line, stdin)) measure();
     return 0;
 }

@@ -1,4 +1,5 @@
-/* What a call and a kernel of CUDA cost: prints numbers, for bench-interpose to compare with and without the layer. */
+/* What a call and a kernel of CUDA cost, to compare with and without the layer: measures once for each line of its input, and
+ * prints a line of numbers. */
 #include "driver.h"
 
 #include <time.h>
@@ -24,26 +25,15 @@ static double lower_quartile(double *values, int count)
 	return values[count / 4];
 }
 
-int main(void)
-{
-	enum { ROUNDS = 2000, CALLS = 1000, QUEUED = 100 };
-	static double kernels[ROUNDS], launches[ROUNDS], calls[200], queued[50];
-	CUcontext context;
-	CUmodule module;
-	CUfunction increment;
-	CUstream stream;
-	CUevent event;
-	CUdeviceptr counter;
+static CUfunction increment;
+static CUstream stream;
+static CUevent event;
+static CUdeviceptr counter;
 
-	open_driver();
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&context, 0));
-	OK(cuCtxSetCurrent(context));
-	OK(cuModuleLoadData(&module, PTX));
-	OK(cuModuleGetFunction(&increment, module, "increment"));
-	OK(cuStreamCreate(&stream, 1));
-	OK(cuEventCreate(&event, 2));
-	OK(cuMemAlloc(&counter, 4));
+static void measure(void)
+{
+	enum { ROUNDS = 100, BATCHES = 20, CALLS = 1000, QUEUES = 3, QUEUED = 100 };
+	static double kernels[ROUNDS], launches[ROUNDS], calls[BATCHES], queued[QUEUES];
 	void *parameters[] = {&counter};
 
 	for (int round = 0; round < ROUNDS; round++) {
@@ -54,20 +44,40 @@ int main(void)
 		kernels[round] = now_us() - begin;
 	}
 	/* A call that the layer has in the place of the driver's, and passes on. */
-	for (int round = 0; round < 200; round++) {
+	for (int round = 0; round < BATCHES; round++) {
 		double begin = now_us();
 		for (int call = 0; call < CALLS; call++)
 			OK(cuEventQuery(event));
 		calls[round] = (now_us() - begin) * 1e3 / CALLS;
 	}
-	for (int round = 0; round < 50; round++) {
+	for (int round = 0; round < QUEUES; round++) {
 		double begin = now_us();
 		for (int launch = 0; launch < QUEUED; launch++)
 			OK(cuLaunchKernel(increment, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
 		OK(cuStreamSynchronize(stream));
 		queued[round] = (now_us() - begin) / QUEUED;
 	}
-	printf("%f %f %f %f\n", lower_quartile(calls, 200), lower_quartile(kernels, ROUNDS),
-	       lower_quartile(launches, ROUNDS), lower_quartile(queued, 50));
+	printf("%f %f %f %f\n", lower_quartile(calls, BATCHES), lower_quartile(kernels, ROUNDS),
+	       lower_quartile(launches, ROUNDS), lower_quartile(queued, QUEUES));
+	fflush(stdout);
+}
+
+int main(void)
+{
+	char line[16];
+	CUcontext context;
+	CUmodule module;
+
+	open_driver();
+	OK(cuInit(0));
+	OK(cuDevicePrimaryCtxRetain(&context, 0));
+	OK(cuCtxSetCurrent(context));
+	OK(cuModuleLoadData(&module, PTX));
+	OK(cuModuleGetFunction(&increment, module, "increment"));
+	OK(cuStreamCreate(&stream, 1));
+	OK(cuEventCreate(&event, 2));
+	OK(cuMemAlloc(&counter, 4));
+	while (fgets(line, sizeof line, stdin))
+		measure();
 	return 0;
 }

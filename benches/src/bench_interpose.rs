@@ -1,25 +1,34 @@
 //! What interposers add to programs: calls and kernels of C programs in OpenCL and, on the soft driver, in CUDA, and a
 //! pipeline of OpenCV, with the layer and without in turns. The arbitration is free: no other program wants the GPU.
 //!
-//! Whole programs are compared, and a turn may take twice as long as the next one for reasons of the machine: a virtual CPU
-//! shares its core with another guest, and a driver's threads settle on one CPU or on two. Both sides have such turns, not
-//! equally many of them. So a side counts by the lower quartile of its turns; the median is printed beside it.
+//! Two processes of a program, one with the layer and one without, are measured for some milliseconds each by turns: a virtual
+//! CPU shares its core with other guests, and what they do changes more from second to second than a layer costs. What
+//! it adds is the median difference between neighbours, and of that the median over several pairs, as a process keeps
+//! how its memory lies and which CPUs its driver's threads settled on.
+//!
+//! The last line is of one CPU. On several it is Linux that decides how long a launch takes: whether a driver's thread wakes
+//! beside its caller or on a CPU of its own makes a difference of 15 us, for either side (decision 167).
 
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::{env, fmt};
 
 use clap::Parser;
 use laxity_gpu::{Config, Registry};
+use laxity_sys::scheduling;
 
 /// Measures what the layers add.
 #[derive(Parser)]
 struct Arguments {
-    /// Turns of each side
-    #[arg(long, default_value_t = 21)]
+    /// Pairs of processes of each program
+    #[arg(long, default_value_t = 9)]
+    pairs: usize,
+    /// Turns of each process
+    #[arg(long, default_value_t = 20)]
     turns: usize,
     /// Frames of the pipeline in a turn
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, default_value_t = 8)]
     frames: usize,
     /// The OpenCL layer [default: beside this program]
     #[arg(long)]
@@ -30,141 +39,214 @@ type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
-    let beside = env::current_exe()?.with_file_name("liblaxity_opencl.so");
-    let layer = arguments.layer.clone().unwrap_or(beside).canonicalize()?;
+    let beside = |file: &str| Ok::<_, Failure>(env::current_exe()?.with_file_name(file));
+    let layer = arguments.layer.clone().map_or_else(|| beside("liblaxity_opencl.so"), Ok)?.canonicalize()?;
+    let cuda_layer = beside("liblaxity_cuda.so")?.canonicalize()?;
     let place = env::temp_dir().join(format!("laxity-bench-interpose-{}", std::process::id()));
+    let arbitration = format!("bench-{}", std::process::id());
+    let _arbitration = Registry::default().create(&arbitration, &Config::new(4, 1))?;
     std::fs::create_dir_all(&place)?;
-    let result = measure_cuda(&arguments, &place).and_then(|cuda| measure(&arguments, &layer, &place, &cuda));
-    std::fs::remove_dir_all(&place)?;
+    let bench = Bench { arguments, layer, cuda_layer, place, arbitration };
+    let result = bench.prepare(&beside("liblaxity_softcuda.so")?.canonicalize()?).and_then(|()| bench.run());
+    std::fs::remove_dir_all(&bench.place)?;
     result
 }
 
-/// What the CUDA layer adds, as words of the last line.
-fn measure_cuda(arguments: &Arguments, place: &Path) -> Result<String, Failure> {
-    let name = format!("bench-cuda-{}", std::process::id());
-    let _arbitration = Registry::default().create(&name, &Config::new(4, 1))?;
-    let beside =
-        |file: &str| -> Result<PathBuf, Failure> { Ok(env::current_exe()?.with_file_name(file).canonicalize()?) };
-    let (layer, driver) = (beside("liblaxity_cuda.so")?, beside("liblaxity_softcuda.so")?);
-    let library = place.join("driver");
-    std::fs::create_dir_all(&library)?;
-    std::os::unix::fs::symlink(driver, library.join("libcuda.so.1"))?;
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let soft = here.join("../capi/softcuda");
-    let compile = |out: &str, source: PathBuf, options: &[&str]| {
-        let out = place.join(out);
-        let mut compile = Command::new("cc");
-        compile.args(["-std=gnu11", "-O2", "-I"]).arg(soft.join("include")).arg("-I").arg(soft.join("tests/c"));
-        compile.arg(format!("-DKERNELS_PTX=\"{}\"", soft.join("tests/c/kernels.ptx").display()));
-        said(compile.arg("-o").arg(&out).arg(source).args(options)).map(|_| out)
-    };
-    let kernels = compile("kernels.so", soft.join("tests/c/kernels.c"), &["-shared", "-fPIC"])?;
-    let program = compile("cuda_calls", here.join("interpose/cuda_calls.c"), &[])?;
-    let mut costs: [Vec<Vec<f64>>; 2] = Default::default();
-    for turn in 0..arguments.turns {
-        for with in sides(turn) {
-            let mut command = Command::new(&program);
-            command.env("LD_LIBRARY_PATH", &library).env("LAXITY_SOFTCUDA_KERNELS", &kernels);
-            command.env("LAXITY_SOFTCUDA_NAME", &name);
+/// What is measured, and with what.
+struct Bench {
+    arguments: Arguments,
+    layer: PathBuf,
+    cuda_layer: PathBuf,
+    /// A folder for programs.
+    place: PathBuf,
+    /// A name, of the soft GPU, too.
+    arbitration: String,
+}
+
+const INTERPOSE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/interpose");
+const SOFT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../capi/softcuda");
+
+impl Bench {
+    /// Compiles the programs, and has `driver` found as CUDA's.
+    fn prepare(&self, driver: &Path) -> Result<(), Failure> {
+        let library = self.place.join("driver");
+        std::fs::create_dir_all(&library)?;
+        std::os::unix::fs::symlink(driver, library.join("libcuda.so.1"))?;
+        let ptx = format!("-DKERNELS_PTX=\"{SOFT}/tests/c/kernels.ptx\"");
+        let compile = |out: &str, source: String, options: &[&str]| {
+            let mut compile = Command::new("cc");
+            compile.args(["-std=gnu11", "-O2", "-I"]).arg(format!("{SOFT}/include")).arg("-I");
+            compile
+                .arg(format!("{SOFT}/tests/c"))
+                .arg(&ptx)
+                .arg("-o")
+                .arg(self.place.join(out))
+                .arg(source)
+                .args(options);
+            succeeds(&mut compile)
+        };
+        compile("kernels.so", format!("{SOFT}/tests/c/kernels.c"), &["-shared", "-fPIC"])?;
+        compile("cuda_calls", format!("{INTERPOSE}/cuda_calls.c"), &[])?;
+        compile("calls", format!("{INTERPOSE}/calls.c"), &["-lOpenCL"])
+    }
+
+    /// Measures on all CPUs and on one, and prints.
+    fn run(&self) -> Result<(), Failure> {
+        let all = scheduling::usable_cpus()?;
+        let one = all[all.len() - 1..].to_vec();
+        println!("on all {} CPUs", all.len());
+        self.rows()?;
+        println!("on one CPU");
+        scheduling::keep_on(&one)?;
+        let [cuda, opencl, pipeline] = self.rows()?;
+        println!(
+            "interpose opencl_call_ns={:.1} opencl_kernel_us={:.2} opencl_program_percent={:.2} cuda_call_ns={:.1} \
+             cuda_kernel_us={:.2}",
+            opencl[0].added,
+            opencl[1].added,
+            pipeline[0].added / pipeline[0].without * 100.0,
+            cuda[0].added,
+            cuda[1].added
+        );
+        Ok(())
+    }
+
+    /// Measures on the CPUs that this thread may use.
+    fn rows(&self) -> Result<[Vec<Row>; 3], Failure> {
+        let cuda = |with| {
+            let mut command = Command::new(self.place.join("cuda_calls"));
+            command.env("LD_LIBRARY_PATH", self.place.join("driver"));
+            command.env("LAXITY_SOFTCUDA_KERNELS", self.place.join("kernels.so"));
+            command.env("LAXITY_SOFTCUDA_NAME", &self.arbitration);
             if with {
-                command.env("LD_AUDIT", &layer).env("LD_PRELOAD", &layer).env("LAXITY_GPU_ARBITRATION", &name);
+                command.env("LD_AUDIT", &self.cuda_layer).env("LD_PRELOAD", &self.cuda_layer);
+                command.env("LAXITY_GPU_ARBITRATION", &self.arbitration);
             }
-            let row = said(&mut command)?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-            costs[usize::from(with)].push(row);
-        }
-    }
-    let rows = ["CUDA call, ns", "kernel and wait, us", "its launch, us", "each of 100 kernels, us"];
-    let added: Vec<f64> = rows.iter().enumerate().map(|(row, what)| compare(what, &costs, row)).collect();
-    Ok(format!("cuda_call_ns={:.1} cuda_kernel_us={:.2}", added[0], added[1]))
-}
-
-/// Whether a turn is with the layer, in the order of its two sides. The second one finds the machine as the first one left it:
-/// either is the first one as often.
-fn sides(turn: usize) -> [bool; 2] {
-    if turn.is_multiple_of(2) { [false, true] } else { [true, false] }
-}
-
-/// Prints a row of both sides, `costs` without the layer and with it. Answers with what the layer adds.
-fn compare(what: &str, costs: &[Vec<Vec<f64>>; 2], row: usize) -> f64 {
-    let [without, with] = costs.each_ref().map(|turns| Quartiles::of(turns.iter().map(|turn| turn[row]).collect()));
-    println!("{what:<26} without {without}   with {with}");
-    with.lower - without.lower
-}
-
-fn measure(arguments: &Arguments, layer: &Path, place: &Path, cuda: &str) -> Result<(), Failure> {
-    let name = format!("bench-{}", std::process::id());
-    let _arbitration = Registry::default().create(&name, &Config::new(4, 1))?;
-    let side = |command: &mut Command, with: bool| {
-        command.env_remove("OPENCL_LAYERS").env("POCL_CACHE_DIR", place);
-        if with {
-            command.env("OPENCL_LAYERS", layer).env("LAXITY_GPU_ARBITRATION", &name);
-        }
-    };
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("interpose");
-    let calls = place.join("calls");
-    let mut compile = Command::new("cc");
-    compile.args(["-std=gnu11", "-O2", "-o"]).arg(&calls).arg(sources.join("calls.c")).arg("-lOpenCL");
-    said(&mut compile)?;
-
-    let mut costs: [Vec<Vec<f64>>; 2] = Default::default();
-    let mut frames: [Vec<f64>; 2] = Default::default();
-    let mut digests = Vec::new();
-    for turn in 0..arguments.turns {
-        for with in sides(turn) {
-            let mut command = Command::new(&calls);
-            side(&mut command, with);
-            costs[usize::from(with)]
-                .push(said(&mut command)?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?);
+            command
+        };
+        let opencl = |mut command: Command, with| {
+            command.env_remove("OPENCL_LAYERS").env("POCL_CACHE_DIR", &self.place);
+            if with {
+                command.env("OPENCL_LAYERS", &self.layer).env("LAXITY_GPU_ARBITRATION", &self.arbitration);
+            }
+            command
+        };
+        let calls = |with| opencl(Command::new(self.place.join("calls")), with);
+        let pipeline = |with| {
             let mut command = Command::new("/usr/bin/python3");
-            command.arg(sources.join("pipeline.py")).arg(arguments.frames.to_string());
-            command.env("OPENCV_OPENCL_DEVICE", ":CPU:");
-            side(&mut command, with);
-            let text = said(&mut command)?;
-            let (digest, time) = text.trim().split_once(' ').ok_or("the pipeline prints two words")?;
-            digests.push(digest.to_owned());
-            frames[usize::from(with)].push(time.parse()?);
+            command.arg(format!("{INTERPOSE}/pipeline.py")).env("OPENCV_OPENCL_DEVICE", ":CPU:");
+            opencl(command, with)
+        };
+        let rows = ["CUDA call, ns", "kernel and wait, us", "its launch, us", "each of 100 kernels, us"];
+        let cuda = self.compare("1", &rows, cuda)?;
+        let rows = ["OpenCL call, ns", "kernel and Finish, us", "each of 100 kernels, us", "read of 4 KiB, us"];
+        let calls = self.compare("1", &rows, calls)?;
+        let pipeline = self.compare(&self.arguments.frames.to_string(), &["OpenCV frame, ms"], pipeline)?;
+        Ok([cuda, calls, pipeline])
+    }
+
+    /// Runs pairs of a program, without the layer and with it, by turns, and prints what they tell. Each answers `ask` with as
+    /// many numbers as there are names, perhaps behind a digest, which is the same of both.
+    fn compare(&self, ask: &str, names: &[&str], program: impl Fn(bool) -> Command) -> Result<Vec<Row>, Failure> {
+        let mut pairs: Vec<Vec<[f64; 3]>> = vec![Vec::new(); names.len()];
+        for _ in 0..self.arguments.pairs {
+            let mut sides = [Asked::start(program(false))?, Asked::start(program(true))?];
+            let mut turns: Vec<Vec<[f64; 2]>> = vec![Vec::new(); names.len()];
+            for turn in 0..=self.arguments.turns {
+                let mut answers = [Answer::default(), Answer::default()];
+                // The second one finds the machine as the first one left it: either is the first one as often.
+                for side in if turn.is_multiple_of(2) { [0, 1] } else { [1, 0] } {
+                    answers[side] = sides[side].ask(ask, names.len())?;
+                }
+                let [without, with] = answers;
+                if without.digest != with.digest {
+                    return Err("the results differ".into());
+                }
+                // In the first turn caches and pools are filled.
+                if turn > 0 {
+                    let both = without.numbers.into_iter().zip(with.numbers);
+                    turns.iter_mut().zip(both).for_each(|(turns, (without, with))| turns.push([without, with]));
+                }
+            }
+            sides.into_iter().try_for_each(Asked::end)?;
+            for (pairs, turns) in pairs.iter_mut().zip(&turns) {
+                let of = |value: fn(&[f64; 2]) -> f64| at(turns.iter().map(value).collect(), 0.5);
+                pairs.push([of(|turn| turn[0]), of(|turn| turn[1]), of(|turn| turn[1] - turn[0])]);
+            }
         }
-    }
-    if digests.windows(2).any(|pair| pair[0] != pair[1]) {
-        return Err("the pipeline's results differ".into());
-    }
-    println!("{:<26} lower quartile of {} turns (median)", "", arguments.turns);
-    let rows = ["call, ns", "kernel and Finish, us", "each of 100 kernels, us", "read of 4 KiB, us"];
-    let added: Vec<f64> = rows.iter().enumerate().map(|(row, what)| compare(what, &costs, row)).collect();
-    let [without, with] = frames.map(Quartiles::of);
-    println!("{:<26} without {without}   with {with}", "OpenCV pipeline, ms");
-    println!(
-        "interpose opencl_call_ns={:.1} opencl_kernel_us={:.2} opencl_program_percent={:.2} {cuda}",
-        added[0],
-        added[1],
-        (with.lower / without.lower - 1.0) * 100.0
-    );
-    Ok(())
-}
-
-/// Of some turns of a side.
-struct Quartiles {
-    lower: f64,
-    median: f64,
-}
-
-impl Quartiles {
-    fn of(mut values: Vec<f64>) -> Quartiles {
-        values.sort_by(f64::total_cmp);
-        Quartiles { lower: values[values.len() / 4], median: values[values.len() / 2] }
+        let row = |pairs: &Vec<[f64; 3]>| {
+            let of = |which: usize, part: f64| at(pairs.iter().map(|pair| pair[which]).collect(), part);
+            Row { without: of(0, 0.5), with: of(1, 0.5), added: of(2, 0.5), quartiles: [of(2, 0.25), of(2, 0.75)] }
+        };
+        let rows: Vec<Row> = pairs.iter().map(row).collect();
+        names.iter().zip(&rows).for_each(|(name, row)| println!("  {name:<24} {row}"));
+        Ok(rows)
     }
 }
 
-impl fmt::Display for Quartiles {
+/// One number that a program tells of itself.
+struct Row {
+    /// Medians over pairs of the medians of their turns.
+    without: f64,
+    with: f64,
+    /// What the layer adds.
+    added: f64,
+    quartiles: [f64; 2],
+}
+
+/// A process that measures as often as it is asked to.
+struct Asked {
+    child: Child,
+    asks: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+#[derive(Default)]
+struct Answer {
+    digest: Option<String>,
+    numbers: Vec<f64>,
+}
+
+impl Asked {
+    fn start(mut command: Command) -> Result<Asked, Failure> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let (Some(asks), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("both are pipes".into());
+        };
+        Ok(Asked { child, asks, answers: BufReader::new(answers).lines() })
+    }
+
+    fn ask(&mut self, ask: &str, rows: usize) -> Result<Answer, Failure> {
+        writeln!(self.asks, "{ask}")?;
+        let line = self.answers.next().ok_or("the program ended early")??;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (digest, numbers) = words.split_at_checked(words.len().saturating_sub(rows)).ok_or("too few numbers")?;
+        let numbers = numbers.iter().map(|word| word.parse()).collect::<Result<_, _>>()?;
+        Ok(Answer { digest: digest.first().map(|&word| word.to_owned()), numbers })
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        let Asked { mut child, asks, .. } = self;
+        drop(asks);
+        let status = child.wait()?;
+        if status.success() { Ok(()) } else { Err(format!("the program: {status}").into()) }
+    }
+}
+
+/// The value below which that part of them is.
+fn at(mut values: Vec<f64>, part: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[(part * (values.len() - 1) as f64).round() as usize]
+}
+
+impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:>9.2} ({:>9.2})", self.lower, self.median)
+        let Row { without, with, added, quartiles: [lower, upper] } = self;
+        write!(f, "without {without:>8.2}   with {with:>8.2}   adds {added:>7.2} ({lower:.2} to {upper:.2})")
     }
 }
 
-fn said(command: &mut Command) -> Result<String, Failure> {
-    let output = command.output()?;
-    if !output.status.success() {
-        return Err(format!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)).into());
-    }
-    Ok(String::from_utf8(output.stdout)?)
+fn succeeds(command: &mut Command) -> Result<(), Failure> {
+    let status = command.status()?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}").into()) }
 }
