@@ -90,7 +90,8 @@ impl MobileClient {
     }
 
     /// Takes `engine` of `gpu`, after a token of that GPU if it has none, if both are free and no other client wants
-    /// them: an instruction for each. Answers whether it did; otherwise all is as before.
+    /// them: an instruction for each, or one change of the arbiter's state where only the arbiter grants tokens, as it does if jobs
+    /// migrate between GPUs. Answers whether it did; otherwise all is as before.
     #[inline]
     pub fn take_if_free(&mut self, gpu: u16, engine: Engine) -> bool {
         if self.engine.is_some() || self.checked().check().is_err() {
@@ -98,8 +99,10 @@ impl MobileClient {
         }
         let had_token = self.token.is_some();
         if !had_token {
-            let Some(replica) = self.client().take_if_free(TOKEN, Some(gpu)) else { return false };
-            self.token = Some(replica);
+            self.token = self.take_token_if_free(gpu);
+            if self.token.is_none() {
+                return false;
+            }
         }
         let lock = self.client().shared().config.engine_lock(gpu, engine);
         self.engine = self.client().take_if_free(lock, None).map(|_| lock);
@@ -108,6 +111,16 @@ impl MobileClient {
         }
         self.begin_protection();
         self.engine.is_some()
+    }
+
+    #[inline]
+    fn take_token_if_free(&self, gpu: u16) -> Option<ReplicaId> {
+        let client = self.client();
+        if client.shared().lock(TOKEN).may_open {
+            return client.take_if_free(TOKEN, Some(gpu));
+        }
+        let request = TokenRequest { gpu: Some(gpu), deadline: Instant::ZERO, ..TokenRequest::default() };
+        client.acquire(TOKEN, request, Resource::Token { gpu: Some(gpu) }, None).ok()
     }
 
     /// Whether another client may be waiting for the engine that it holds, or for a token: two loads, of words that are read
@@ -212,6 +225,7 @@ mod tests {
     use std::sync::mpsc;
     use std::thread;
 
+    use laxity_model::{GpuArbitration, GpuSync, Nanos};
     use laxity_testing::{TestRegistry, until};
 
     use super::*;
@@ -247,6 +261,29 @@ mod tests {
         mobile.acquire(1, EE, &|| true).expect("free");
         drop(mobile);
         assert!(!gpus.snapshot().expect("whole").engines[1][0].is_held());
+    }
+
+    /// Only the arbiter knows which GPU a job that may migrate is to have: no token is free without it.
+    #[test]
+    fn a_free_engine_is_taken_where_only_the_arbiter_grants_tokens() {
+        let registry: TestRegistry<Registry> = TestRegistry::new("mobile-migration");
+        let sync = GpuSync { migration: Some(Nanos(1_000)), ..GpuSync::DEFAULT };
+        let config = Config { arbitration: GpuArbitration::GpuSync(sync), ..Config::new(2, 2) };
+        let gpus = registry.create("mobile", &config).expect("created");
+        let client = |name, base| MobileClient::new(gpus.register(name, base).expect("room"), base);
+        let (mut mobile, mut other) = (client("m", Base::Fixed(5)), client("other", Base::Fixed(1)));
+        for _ in 0..3 {
+            assert!(mobile.take_if_free(1, EE));
+            assert_eq!(mobile.token(), Some(ReplicaId(1)));
+            assert!(!other.take_if_free(1, EE), "taken");
+            assert_eq!(other.token(), None);
+            assert!(other.take_if_free(0, EE), "another GPU's");
+            other.release_engine();
+            other.release_token();
+            mobile.release_engine();
+            mobile.release_token();
+        }
+        assert!(other.take_if_free(1, EE), "nothing was left requested");
     }
 
     #[test]
