@@ -120,10 +120,10 @@ fn mark(stream: &Stream, call: impl FnOnce() -> CUresult) -> CUresult {
     result
 }
 
-/// A thread waits for a stream: in the layer for what other threads have not yet given to the driver, then in the driver.
+/// A thread waits for what the driver has of a stream.
 pub fn synchronize(stream: Option<&Stream>, call: impl FnOnce() -> CUresult) -> CUresult {
     let Some((stream, until)) = stream.and_then(|stream| Some((stream, stream.position()?))) else { return call() };
-    stream.wait_until_open();
+    stream.before_wait(Some(until));
     let result = call();
     if result == SUCCESS {
         stream.settle(until);

@@ -96,6 +96,14 @@ pub fn attribute(device: c_int, attribute: c_int) -> Option<c_int> {
     (result == SUCCESS).then_some(value)
 }
 
+/// Whether so many bytes from an address on are of one allocation of the driver's, or the driver knows none there.
+pub fn is_within_memory(address: Word, bytes: Word) -> bool {
+    let (mut base, mut size) = (0_u64, 0_usize);
+    let result = ask!(c"cuMemGetAddressRange_v2": fn(*mut u64, *mut usize, u64)(&mut base, &mut size, address as u64));
+    let at = (address as u64).saturating_sub(base) as usize;
+    result != SUCCESS || at.checked_add(bytes).is_some_and(|end| end <= size)
+}
+
 /// Whether an address is of device memory.
 pub fn is_device_memory(address: Word) -> bool {
     let mut kind = MEMORY_HOST;

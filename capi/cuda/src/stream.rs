@@ -76,10 +76,12 @@ impl Stream {
         self.watch.position()
     }
 
-    /// A thread is about to wait for the stream: waits until no operation that was issued is held back.
-    pub fn wait_until_open(&self) {
-        if let Some(last) = self.live.last() {
-            self.live.wait_until_open(last, false);
+    /// A thread is about to wait for what the driver has of the stream, all of it or up to that place: waits until it is over, if
+    /// threads are to be suspended. What other threads are held back with the driver does not wait for either.
+    pub fn before_wait(&self, until: Option<Position>) {
+        match self.watch.last_until(until) {
+            Some(last) => self.live.wait_until_open(last, false),
+            None => self.live.waits(),
         }
     }
 

@@ -112,6 +112,13 @@ impl Watch {
         Some(self.lock().count).filter(|&count| count > 0).map(Position)
     }
 
+    /// The last operation that is under way, of those up to a place.
+    pub fn last_until(&self, until: Option<Position>) -> Option<OperationId> {
+        let state = self.lock();
+        let is_meant = |operation: &&UnderWay| until.is_none_or(|until| operation.position <= until);
+        state.under_way.iter().rev().find(is_meant).map(|operation| operation.id)
+    }
+
     /// All operations up to that place are known to be complete.
     pub fn settle(&self, live: &LiveStream<CudaOperation>, until: Position) {
         // Those that are over are dropped, and their events go back, when the lock is free.

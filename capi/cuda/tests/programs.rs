@@ -124,6 +124,26 @@ fn the_bandwidth_lock_is_held_while_an_engine_is_and_free_after_the_program() {
     assert_eq!(without.arbitration.bandwidth_budget(), None);
 }
 
+/// Nothing hangs, nothing stalls until the limit of a hold, and no other memory is written to.
+#[test]
+fn waits_and_refused_copies_are_as_without_the_layer() {
+    let program = program(Reach::ProcAddress);
+    let cases: [(&str, &[(&str, &str)]); 4] = [
+        ("past_event", &[]),
+        ("past_event", &[("wait", "suspend")]),
+        ("beyond", &[("chunk", "64 KiB")]),
+        ("overlap", &[("token", "job")]),
+    ];
+    for (what, settings) in cases {
+        let place = Place::new(what, EngineOrder::Fifo);
+        let with = said(place.arbitrate(plain(&program, what).arg(what), settings));
+        assert_eq!(with, said(plain(&program, what).arg(what)), "{settings:?}");
+        let notices: Vec<String> = place.reports().into_iter().map(|report| report.text).collect();
+        assert!(!notices.iter().any(|text| text.contains("unarbitrated")), "{what}: {notices:?}");
+        assert!(place.is_free(), "{what}");
+    }
+}
+
 /// The thread that issues is to do what the stream waits for: it goes on after the limit, and the user is told.
 #[test]
 fn a_thread_that_is_held_back_for_something_of_its_own_goes_on_after_a_limit() {

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   malformed, not arbitrated ------------------------------------------------> the call as it is
-//!   admitted or taken, blocking ----------------------------------------------> the call as it is, then unlock
-//!   admitted or taken ---------------------> the call, with an event of ours, flushed, watched
+//!   admitted or taken, blocking, in order ------------------------------------> the call as it is, then unlock
+//!   admitted or taken ------> the call, not blocking, with an event of ours, flushed, watched --(blocking)--> wait
 //!   gated -----------------> the call, not blocking, behind a user event, flushed, watched --(blocking)--> wait
 //! ```
 
@@ -77,11 +77,12 @@ pub unsafe fn enqueue(
     let Some(ticket) = stream.begin(work, dependencies.is_empty(), label) else { return call(blocking.into(), events) };
     let id = ticket.id;
     let suspends = layer.process().settings.wait == Wait::Suspend;
-    if blocking && !ticket.is_gated && !suspends {
-        // It holds its engine, or shares it with what is before it: nothing that it waits for depends on the program.
+    if blocking && !ticket.is_gated && !suspends && arbitrated.order == Order::InOrder {
+        // It holds its engine, or shares it with what is before it: nothing that it waits for depends on the program. Out of
+        // order a driver may have a blocking call wait for the whole queue, also for what waits for the program.
         let status = call(CL_TRUE, events);
         if status == CL_SUCCESS {
-            ticket.complete(arbitrated.order == Order::OutOfOrder);
+            ticket.complete(false);
             stream.synchronized();
         }
         return status;

@@ -112,10 +112,26 @@ pub extern "C" fn clDeinitLayer() -> cl_int {
 pub extern "C" fn laxity_program_begin_job(deadline_ns: u64) {
     let deadline = (deadline_ns != 0).then_some(laxity_model::Instant(deadline_ns));
     Layer::get().process().announce(laxity_interpose::Announced::Begins(deadline));
+    if let Some(next) = next(c"laxity_program_begin_job") {
+        // SAFETY: another interposer's function of that name, which is as this one.
+        unsafe { std::mem::transmute::<usize, extern "C" fn(u64)>(next)(deadline_ns) };
+    }
 }
 
 /// The job that [`laxity_program_begin_job`] began is over.
 #[unsafe(no_mangle)]
 pub extern "C" fn laxity_program_end_job() {
     Layer::get().process().announce(laxity_interpose::Announced::Ends);
+    if let Some(next) = next(c"laxity_program_end_job") {
+        // SAFETY: as above.
+        unsafe { std::mem::transmute::<usize, extern "C" fn()>(next)() };
+    }
+}
+
+/// The function of that name in the libraries behind this one: a program that uses both interfaces finds the first
+/// interposer's, and the other one is told, too.
+fn next(symbol: &std::ffi::CStr) -> Option<usize> {
+    // SAFETY: a name; the caller's address says which library is this one.
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
+    Some(found as usize).filter(|&found| found != 0)
 }

@@ -286,6 +286,13 @@ pub fn queue_info<T: Copy + Default>(queue: cl_command_queue, what: cl_uint) -> 
     info(|size, value| unsafe { get(queue, what, size, value, std::ptr::null_mut()) })
 }
 
+/// The bytes of a buffer; `None`: it is none.
+pub fn buffer_size(buffer: cl_mem) -> Option<usize> {
+    let get = Layer::target().clGetMemObjectInfo?;
+    // SAFETY: as above.
+    info(|size, value| unsafe { get(buffer, CL_MEM_SIZE, size, value, std::ptr::null_mut()) })
+}
+
 fn device_info<T: Copy + Default>(device: cl_device_id, what: cl_uint) -> Option<T> {
     let get = Layer::target().clGetDeviceInfo?;
     // SAFETY: as above.

@@ -58,6 +58,7 @@ target! {
     clReleaseCommandQueue(Queue) -> cl_int;
     clGetKernelInfo(cl_kernel, cl_uint, Size, Memory, *mut Size) -> cl_int;
     clWaitForEvents(cl_uint, Events) -> cl_int;
+    clGetMemObjectInfo(cl_mem, cl_uint, Size, Memory, *mut Size) -> cl_int;
     clGetEventInfo(cl_event, cl_uint, Size, Memory, *mut Size) -> cl_int;
     clRetainEvent(cl_event) -> cl_int;
     clReleaseEvent(cl_event) -> cl_int;

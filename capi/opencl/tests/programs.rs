@@ -2,7 +2,7 @@
 
 mod support;
 
-use laxity_model::EngineOrder;
+use laxity_model::{EngineOrder, Nanos};
 use laxity_trace::Event;
 use support::{Place, operations, plain, program, said};
 
@@ -28,6 +28,47 @@ fn uses_of_opencl_give_the_same_results_under_every_setting() {
         assert!(operations(&records) > 100, "{settings:?}: {} operations", operations(&records));
         assert!(place.is_free(), "{settings:?}");
     }
+}
+
+/// Nothing hangs, nothing stalls until the limit of a hold, and no other memory is written to.
+#[test]
+fn threads_that_wait_for_one_another_and_refused_calls_are_as_without_the_layer() {
+    let Some(threads) = program("threads", "threads.c") else { return };
+    let job: &[(&str, &str)] = &[("token", "job")];
+    let cases: &[(&str, &[(&str, &str)])] = &[
+        ("finish_beside", &[]),
+        ("finish_beside", &[("batch", "1"), ("token", "job")]),
+        ("read_beside", &[]),
+        ("by_turns", job),
+        ("by_turns", &[("token", "job"), ("calls", "block")]),
+        ("callback", &[("calls", "block")]),
+        ("beyond", &[("chunk", "64 KiB")]),
+        ("marker", &[]),
+    ];
+    for (number, (what, settings)) in cases.iter().enumerate() {
+        let place = Place::new(&format!("threads-{number}"), EngineOrder::Fifo);
+        let with = said(place.arbitrate(plain(&threads).arg(what), settings));
+        assert_eq!(with, said(plain(&threads).arg(what)), "{settings:?}");
+        let notices: Vec<String> = place.reports().into_iter().map(|report| report.text).collect();
+        assert!(!notices.iter().any(|text| text.contains("unarbitrated")), "{what}, {settings:?}: {notices:?}");
+        let (_, records) = place.trace();
+        assert!(*what == "marker" || operations(&records) > 1, "{what}");
+        assert!(place.is_free(), "{what}");
+    }
+}
+
+/// `laxity gpu exec --job announced` preloads the layer: its loader hides its symbols.
+#[test]
+fn jobs_that_a_program_announces_have_its_deadlines() {
+    let Some(threads) = program("announces", "threads.c") else { return };
+    let place = Place::new("announces", EngineOrder::Fifo);
+    let mut command = plain(&threads);
+    command.arg("announces").env("LD_PRELOAD", support::layer());
+    said(place.arbitrate(&mut command, &[("job", "announced"), ("priority", "deadline")]));
+    let (header, records) = place.trace();
+    let [task] = &header.tasks[..] else { panic!("{:?}", header.tasks) };
+    assert!(task.deadline > Nanos(8_000_000_000) && task.deadline < Nanos(11_000_000_000), "{task:?}");
+    assert_eq!(records.iter().filter(|record| matches!(record.event, Event::Release { .. })).count(), 3);
 }
 
 #[test]

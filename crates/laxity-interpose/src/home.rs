@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use laxity_gpu::{MobileClient, RegisterError};
+use laxity_model::Nanos;
 use laxity_policy::program::Event;
 use laxity_sys::clock;
 
@@ -89,7 +90,8 @@ fn run<O: Operation>(inner: &Inner<O>) {
             break;
         }
         idle = if state.is_idle() { idle + 1 } else { 0 };
-        if idle > IDLE_LOOKS && state.home == Home::Awake {
+        // While a token is kept, there is a time at which it is released.
+        if idle > IDLE_LOOKS && state.home == Home::Awake && state.machine.next_timeout().is_none() {
             state.home = Home::Parked;
             state = inner.work.wait(state).unwrap_or_else(PoisonError::into_inner);
             if state.home == Home::Parked {
@@ -100,8 +102,14 @@ fn run<O: Operation>(inner: &Inner<O>) {
         }
         let due = state.machine.next_timeout().map(|due| due.saturating_since(clock::now()));
         let wait = due.map_or(LOOK, |due| Duration::from_nanos(due.0).min(LOOK)).max(Duration::from_micros(50));
+        let began = clock::now();
         let (woken, outcome) = inner.work.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner);
         state = woken;
+        let late = clock::now().saturating_since(began).0.saturating_sub(wait.as_nanos() as u64);
+        if late > LOOK.as_nanos() as u64 {
+            // The program was stopped, or this thread had no CPU.
+            state.machine.excuse(Nanos(late));
+        }
         state.timeout(&inner.process.settings);
         if outcome.timed_out() {
             state = look(inner, state);

@@ -22,6 +22,9 @@ pub enum Line {
         program: String,
         /// Its process.
         pid: u32,
+        /// How it reaches the GPU. A program that does by two interfaces has a log of each.
+        #[serde(default)]
+        front: String,
         /// The arbitration.
         arbitration: Arbitration,
     },
@@ -166,10 +169,20 @@ impl Arbitration {
 pub(crate) struct Log(BufWriter<File>);
 
 impl Log {
-    /// A new file in `folder`, named after the process.
+    /// A new file in `folder`, named after the process; another one if it has one already: of another interface, or of the program
+    /// in whose place this one runs.
     pub fn create(folder: &Path, program: &str, pid: u32) -> io::Result<Log> {
         let plain: String = program.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '-' }).collect();
-        Ok(Log(BufWriter::new(File::create_new(path(folder, &plain, pid))?)))
+        let first = path(folder, &plain, &pid.to_string());
+        let others = (2..=LOGS_MAX).map(|number| path(folder, &plain, &format!("{pid}-{number}")));
+        let mut result = Err(io::ErrorKind::AlreadyExists.into());
+        for path in std::iter::once(first).chain(others) {
+            result = File::create_new(path).map(|file| Log(BufWriter::new(file)));
+            if !matches!(&result, Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
+                break;
+            }
+        }
+        result
     }
 
     /// Appends `lines`, which reach the file before this returns.
@@ -182,6 +195,32 @@ impl Log {
     }
 }
 
-fn path(folder: &Path, program: &str, pid: u32) -> PathBuf {
-    folder.join(format!("{program}-{pid}.jsonl"))
+/// The most logs of one process.
+const LOGS_MAX: u32 = 1000;
+
+fn path(folder: &Path, program: &str, which: &str) -> PathBuf {
+    folder.join(format!("{program}-{which}.jsonl"))
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_testing::Directory;
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_has_a_log_gets_another_one() {
+        let folder = Directory::new("logs-of-one-process");
+        for number in 0..3 {
+            let line = Line::Unlocks { at: number, stream: 0 };
+            Log::create(folder.path(), "a/b", 7).expect("made").write(&[line]).expect("written");
+        }
+        let mut names: Vec<_> = std::fs::read_dir(folder.path())
+            .expect("there")
+            .map(|entry| entry.expect("there").file_name().into_string().expect("plain"))
+            .collect();
+        names.sort();
+        assert_eq!(names, ["a-b-7-2.jsonl", "a-b-7-3.jsonl", "a-b-7.jsonl"]);
+        assert!(Log::create(&folder.path().join("none"), "p", 7).is_err());
+    }
 }

@@ -33,6 +33,8 @@ pub struct Process {
     /// The job that was announced last, unless it is over. Held while streams hear of it: one that begins meanwhile does, too.
     announced: Mutex<Option<Announced>>,
     next_stream: AtomicU32,
+    /// How many streams wait for a grant.
+    waiting: AtomicU32,
     is_exiting: AtomicBool,
     forks: u32,
 }
@@ -132,6 +134,7 @@ impl Process {
             streams: Mutex::default(),
             announced: Mutex::default(),
             next_stream: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
             is_exiting: AtomicBool::new(false),
             forks: forks(),
         };
@@ -194,6 +197,27 @@ impl Process {
         if self.settings.policy.token == TokenRule::Job {
             self.each_stream(|stream| stream.rest());
         }
+    }
+
+    /// Whether another stream of this process holds or requests something.
+    pub(crate) fn do_others_hold(&self, number: u32) -> bool {
+        let mut is_any = false;
+        self.each_stream(|stream| is_any |= stream.number() != number && !stream.is_quiet());
+        is_any
+    }
+
+    /// Whether a stream of this process waits for a grant: an idle one, whoever's job it is, keeps no token then.
+    pub(crate) fn is_any_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// `wait` is a stream's wait for a grant. Streams that are idle keep no token meanwhile, also those that become idle.
+    pub(crate) fn while_waiting<T>(&self, number: u32, wait: impl FnOnce() -> T) -> T {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.rest_others(number);
+        let result = wait();
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        result
     }
 
     /// A stream is about to wait for a token: those others that are idle keep none.
@@ -289,7 +313,9 @@ impl Process {
             Ok(log) => *self.log.lock().unwrap_or_else(PoisonError::into_inner) = Some(log),
             Err(error) => return self.notice(format_args!("no log in {}: {error}", folder.display())),
         }
-        self.log(|| vec![Line::Program { program: self.program.clone(), pid, arbitration }]);
+        self.log(|| {
+            vec![Line::Program { program: self.program.clone(), pid, front: self.front.to_owned(), arbitration }]
+        });
     }
 
     fn report(&self, state: ReportState, text: &str) {
@@ -316,12 +342,65 @@ fn check(settings: &Settings, arbitration: Arbitration) -> Result<Arbitration, S
     Err(format!("GPU {}: the arbitration has {gpus}, counted from 0; set LAXITY_GPU_GPU to one of them", settings.gpu))
 }
 
-/// The name of the program: that of its script or module, if an interpreter runs one.
+/// The name of the program: that of its script or module, if Python runs one.
 fn program_name() -> String {
-    let mut words = std::env::args_os().map(|word| Path::new(&word).file_name().unwrap_or_default().to_owned());
-    let first = words.next().map(|word| word.to_string_lossy().into_owned()).filter(|word| !word.is_empty());
-    let own = first.unwrap_or_else(|| "program".to_owned());
-    let is_interpreter = own.starts_with("python");
-    let script = words.next().map(|word| word.to_string_lossy().into_owned()).filter(|word| word.ends_with(".py"));
-    if is_interpreter { script.unwrap_or(own) } else { own }
+    name_of(std::env::args_os().map(|word| word.to_string_lossy().into_owned()))
+}
+
+fn name_of(mut words: impl Iterator<Item = String>) -> String {
+    let base = |word: String| Path::new(&word).file_name().map(|name| name.to_string_lossy().into_owned());
+    let own = words.next().and_then(base).unwrap_or_else(|| "program".to_owned());
+    let script = if own.starts_with("python") { script_of(words) } else { None };
+    script.and_then(base).unwrap_or(own)
+}
+
+/// The script or module that Python is to run with these arguments (its manual, "Command line").
+fn script_of(mut words: impl Iterator<Item = String>) -> Option<String> {
+    loop {
+        let word = words.next()?;
+        let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+            return Some(word).filter(|word| word != "-");
+        };
+        if let Some(long) = letters.strip_prefix('-') {
+            // The one long option that takes a word of its own.
+            if long == "check-hash-based-pycs" {
+                words.next();
+            }
+            continue;
+        }
+        // Letters may share a dash. One that takes a word is the last of them, or has the word behind it.
+        let Some(at) = letters.find(['c', 'm', 'W', 'X']) else { continue };
+        let (which, rest) = (&letters[at..=at], &letters[at + 1..]);
+        let value = if rest.is_empty() { words.next()? } else { rest.to_owned() };
+        match which {
+            "c" => return None,
+            "m" => return Some(value),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_python_runs_is_called_by_its_script_or_module() {
+        let named = [
+            ("./camera --fast", "camera"),
+            ("/usr/bin/python3 drive/det.py -c x", "det.py"),
+            ("python3.11 -u det.py", "det.py"),
+            ("python3 -X dev -Wignore -W once -Bu det.py", "det.py"),
+            ("python3 --check-hash-based-pycs always det.py", "det.py"),
+            ("python3 -m det", "det"),
+            ("python3 -um det", "det"),
+            ("python3 -c pass det.py", "python3"),
+            ("python3 -u -", "python3"),
+            ("python3", "python3"),
+            ("", "program"),
+        ];
+        for (line, name) in named {
+            assert_eq!(name_of(line.split_whitespace().map(str::to_owned)), name, "{line}");
+        }
+    }
 }

@@ -176,6 +176,11 @@ impl<O: Operation> State<O> {
         entry.opens.then_some(operation)
     }
 
+    /// The last operation that the driver has.
+    pub fn last_given(&self) -> Option<OperationId> {
+        self.entries.iter().rev().find(|entry| entry.operation.is_some()).map(|entry| entry.id)
+    }
+
     /// Whether it is so. Where the stream has no thread any more, nothing changes, and no thread waits.
     pub fn is_so(&self, awaited: Awaited) -> bool {
         let machine = &self.machine;

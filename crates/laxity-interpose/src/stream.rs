@@ -119,7 +119,13 @@ impl<O: Operation> LiveStream<O> {
                     }
                     let client = state.client.take().expect("it is there");
                     drop(state);
-                    let (client, is_granted) = self.inner.wait_for(client, engine);
+                    let process = &self.inner.process;
+                    process.rest_others(self.inner.number);
+                    let (client, is_granted) = match process.do_others_hold(self.inner.number) {
+                        // This thread may be the one that their operations wait for, in a callback of the driver's.
+                        true => (client, false),
+                        false => process.while_waiting(self.inner.number, || self.inner.wait_for(client, engine)),
+                    };
                     state = self.inner.lock();
                     state.client = Some(client);
                     // What became ready meanwhile may have requested an engine of its own.
@@ -187,6 +193,12 @@ impl<O: Operation> LiveStream<O> {
     /// The operation that was issued last, unless all are retired.
     pub fn last(&self) -> Option<OperationId> {
         self.inner.lock().machine.last()
+    }
+
+    /// The last operation that the driver has. Another one may have been issued behind it, which a thread is about to give to the
+    /// driver: what the driver says now says nothing of that.
+    pub fn last_given(&self) -> Option<OperationId> {
+        self.inner.lock().last_given()
     }
 
     /// After the driver said that operations up to `until` are complete: what they held goes to others now, whether or
@@ -321,11 +333,10 @@ impl<O: Operation> Inner<O> {
 
     /// As [`Inner::wait_for`], for what the machine requested.
     pub fn acquire(&self, mut client: MobileClient, request: Acquire) -> (MobileClient, bool) {
-        self.process.rest_others(self.number);
         if let Err(error) = client.begin_job(self.process.settings.base(request.deadline)) {
             self.process.notice(format_args!("{}: {error}", self.name));
         }
-        self.wait_for(client, request.engine)
+        self.process.while_waiting(self.number, || self.wait_for(client, request.engine))
     }
 
     /// What the machine wants is held from now on, if it is free and no other client wants it. Then the home need not wake
@@ -344,8 +355,16 @@ impl<O: Operation> Inner<O> {
         state.handle(&self.process.settings, Event::Granted);
     }
 
+    /// A token that is kept between holds goes to another stream of the program if one waits: only that may let this one go on.
+    fn yield_token(&self, state: &mut State<O>) {
+        if state.machine.keeps_token() && self.process.is_any_waiting() {
+            state.handle(&self.process.settings, Event::Waits);
+        }
+    }
+
     /// As [`Inner::tell`], on a thread that may call the driver: it opens gates itself, and drops what is over.
     fn go_on(&self, mut state: MutexGuard<'_, State<O>>) {
+        self.yield_token(&mut state);
         self.take_free(&mut state);
         let gates = std::mem::take(&mut state.to_open);
         let wakes = state.wakes();
@@ -358,6 +377,7 @@ impl<O: Operation> Inner<O> {
 
     /// Wakes the threads that what just happened concerns.
     pub fn tell(&self, state: &mut State<O>) {
+        self.yield_token(state);
         self.take_free(state);
         self.wake(state.wakes());
     }

@@ -53,6 +53,11 @@ impl<O: Operation> LiveStream<O> {
         InDriver(self)
     }
 
+    /// A thread of the program waits for nothing that is under way here: streams that are idle keep no token meanwhile.
+    pub fn waits(&self) {
+        drop(self.rest());
+    }
+
     /// The program waits.
     fn rest(&self) -> MutexGuard<'_, State<O>> {
         let process = &self.inner.process;

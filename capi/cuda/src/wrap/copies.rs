@@ -6,7 +6,7 @@ use super::{operations, wrapper};
 use crate::issue::{Place, issue};
 use crate::keys::{BATCH, COPY, FILL, within_device};
 use crate::layer::Layer;
-use crate::real::is_device_memory;
+use crate::real::{is_device_memory, is_within_memory};
 use crate::types::*;
 
 operations! {
@@ -107,7 +107,8 @@ chunked! {
     cuMemcpyAsync / cuMemcpyAsync_ptsz(to, from, bytes, stream) => by_memory(to, from, bytes);
 }
 
-/// A copy, in chunks if the policy says so. A chunk that fails ends the copy, with the driver's result.
+/// A copy, in chunks if the policy says so. A chunk that fails ends the copy, with the driver's result. A copy beyond the end of
+/// its memory has no chunks: the driver is to refuse it before it copies any byte.
 fn in_chunks(
     place: Place,
     to: Word,
@@ -120,7 +121,8 @@ fn in_chunks(
     if !layer.is_on() {
         return call(to, from, bytes);
     }
-    let chunk = layer.process().chunk().filter(|&chunk| bytes as u64 > chunk);
+    let is_within = || is_within_memory(to, bytes) && is_within_memory(from, bytes);
+    let chunk = layer.process().chunk().filter(|&chunk| bytes as u64 > chunk && is_within());
     if chunk.is_none() || layer.is_captured(place.handle, place.default) {
         return issue(place, || work(to, from, bytes), || None, || call(to, from, bytes));
     }

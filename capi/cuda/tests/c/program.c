@@ -96,6 +96,97 @@ static uint64_t compute(uint32_t length, CUstream stream)
 	return sum;
 }
 
+static void wait_for_flag(void *flag)
+{
+	while (!*(volatile int *)flag)
+		usleep(100);
+}
+
+static CUcontext issuer_context;
+static CUstream issuer_stream;
+static volatile int issuer_flag, issuer_is_there;
+
+/* Is held back behind a function of the host that waits for the main thread. */
+static void *issue_behind(void *nothing)
+{
+	(void)nothing;
+	OK(cuCtxSetCurrent(issuer_context));
+	OK(cuLaunchHostFunc(issuer_stream, wait_for_flag, (void *)&issuer_flag));
+	issuer_is_there = 1;
+	spin_for(100, issuer_stream);
+	return NULL;
+}
+
+/* An event that is complete is not waited for, whatever is issued behind it. */
+static void past_event(void)
+{
+	CUevent event;
+	pthread_t thread;
+
+	OK(cuCtxGetCurrent(&issuer_context));
+	OK(cuStreamCreate(&issuer_stream, 1));
+	OK(cuEventCreate(&event, 0));
+	spin_for(100, issuer_stream);
+	OK(cuEventRecord(event, issuer_stream));
+	pthread_create(&thread, NULL, issue_behind, NULL);
+	while (!issuer_is_there)
+		usleep(100);
+	usleep(20000);
+	OK(cuEventSynchronize(event));
+	issuer_flag = 1;
+	pthread_join(thread, NULL);
+	OK(cuStreamSynchronize(issuer_stream));
+}
+
+/* A copy that is not within its memory copies no byte. */
+static void beyond(void)
+{
+	enum { BYTES = 1 << 20 };
+	static unsigned char ones[2 * BYTES], read[BYTES];
+	CUdeviceptr memory;
+	size_t changed = 0;
+
+	memset(ones, 1, sizeof ones);
+	OK(cuMemAlloc(&memory, BYTES));
+	OK(cuMemsetD32(memory, 0, BYTES / 4));
+	int in = cuMemcpyHtoD(memory, ones, BYTES + 4096);
+	int out = cuMemcpyDtoH(ones, memory, BYTES + 4096);
+	OK(cuMemcpyDtoH(read, memory, BYTES));
+	for (size_t at = 0; at < sizeof ones; at++)
+		changed += (at < BYTES && read[at]) || !ones[at];
+	printf("beyond %d %d %zu\n", in, out, changed);
+	OK(cuMemFree(memory));
+}
+
+static void *poll_rounds(void *nothing)
+{
+	CUstream stream;
+
+	(void)nothing;
+	OK(cuCtxSetCurrent(issuer_context));
+	OK(cuStreamCreate(&stream, 1));
+	for (int round = 0; round < 200; round++) {
+		spin_for(20, stream);
+		spin_for(20, stream);
+		if (round % 3 == 0)
+			OK(cuStreamSynchronize(stream));
+	}
+	OK(cuStreamSynchronize(stream));
+	return NULL;
+}
+
+/* Two threads with a stream each, whose jobs overlap. */
+static void overlap(void)
+{
+	pthread_t threads[2];
+
+	OK(cuCtxGetCurrent(&issuer_context));
+	for (int at = 0; at < 2; at++)
+		pthread_create(&threads[at], NULL, poll_rounds, NULL);
+	for (int at = 0; at < 2; at++)
+		pthread_join(threads[at], NULL);
+}
+
 static void note(void *data)
 {
 	volatile uint32_t *seen = data;
@@ -228,6 +319,12 @@ int main(int count, char **arguments)
 		printf("threads %d %d\n", sums[0] == sums[2], sums[1] == sums[3]);
 	} else if (!strcmp(what, "announces")) {
 		announce();
+	} else if (!strcmp(what, "past_event")) {
+		past_event();
+	} else if (!strcmp(what, "beyond")) {
+		beyond();
+	} else if (!strcmp(what, "overlap")) {
+		overlap();
 	} else if (!strcmp(what, "flags")) {
 		unsigned flags;
 		CUcontext own;

@@ -7,7 +7,7 @@ use laxity_policy::program::{Order, Work, chunks};
 use super::{below, label, list, operations};
 use crate::enqueue::{Events, Request, enqueue};
 use crate::keys;
-use crate::layer::Layer;
+use crate::layer::{self, Layer};
 use crate::types::*;
 
 list![
@@ -20,27 +20,32 @@ list![
     clEnqueueFillBuffer,
 ];
 
-/// Copies `size` bytes in chunks, if the policy says so: `copy` makes the call for the bytes from an offset on. Events
-/// before the first chunk; the last one's event stands for all.
+/// Copies `size` bytes from `offset` of `buffer` on in chunks, if the policy says so: `copy` makes the call for the bytes
+/// from an offset on. Events before the first chunk; the last one's event stands for all. A copy that is not within the
+/// buffer has no chunks: the driver is to refuse it before it copies any byte.
 ///
 /// # Safety
 /// As [`enqueue`].
 unsafe fn copy(
     request: Request,
     work: impl Fn(u64) -> Work,
-    size: usize,
+    (buffer, offset, size): (cl_mem, usize, usize),
     mut copy: impl FnMut(usize, usize, cl_bool, Events) -> cl_int,
 ) -> cl_int {
     let layer = Layer::get();
     let is_long = layer.is_on() && layer.process().chunk().is_some_and(|chunk| (size as u64) > chunk);
     // Out of order, chunks could overtake one another, and the last one's event would say nothing of the others.
-    let chunk = if is_long && layer.queue(request.queue).is_some_and(|queue| queue.order == Order::InOrder) {
-        layer.process().chunk()
-    } else {
-        None
-    };
+    let is_within =
+        || layer::buffer_size(buffer).is_some_and(|all| offset.checked_add(size).is_some_and(|end| end <= all));
+    let chunk =
+        if is_long && is_within() && layer.queue(request.queue).is_some_and(|queue| queue.order == Order::InOrder) {
+            layer.process().chunk()
+        } else {
+            None
+        };
     let mut parts = chunks(size as u64, chunk).peekable();
     let mut events = Events { event: std::ptr::null_mut(), ..request.events };
+    let mut part_is_under_way = false;
     while let Some(part) = parts.next() {
         let is_last = parts.peek().is_none();
         if is_last {
@@ -52,8 +57,14 @@ unsafe fn copy(
         // SAFETY: the caller's promise, for a part of the same memory.
         let status = unsafe { enqueue(part, || None, |blocking, events| copy(start, bytes, blocking, events)) };
         if status != CL_SUCCESS {
+            if request.blocking && part_is_under_way {
+                // The memory is the program's again when the call returns.
+                // SAFETY: the program's queue, in which parts are in order.
+                Layer::target().clFinish.map(|finish| unsafe { finish(request.queue) });
+            }
             return status;
         }
+        part_is_under_way = true;
         events = Events::NONE;
     }
     CL_SUCCESS
@@ -81,7 +92,7 @@ unsafe extern "C" fn clEnqueueReadBuffer(
         unsafe { below(queue, buffer, blocking, offset + start, bytes, data.byte_add(start), count, list, event) }
     };
     // SAFETY: `call` makes the program's call.
-    unsafe { copy(request, |bytes| Work::CopyOut { bytes }, size_in_parts, call) }
+    unsafe { copy(request, |bytes| Work::CopyOut { bytes }, (buffer, offset, size_in_parts), call) }
 }
 
 unsafe extern "C" fn clEnqueueWriteBuffer(
@@ -105,7 +116,7 @@ unsafe extern "C" fn clEnqueueWriteBuffer(
         unsafe { below(queue, buffer, blocking, offset + start, bytes, data.byte_add(start), count, list, event) }
     };
     // SAFETY: `call` makes the program's call.
-    unsafe { copy(request, |bytes| Work::CopyIn { bytes }, size_in_parts, call) }
+    unsafe { copy(request, |bytes| Work::CopyIn { bytes }, (buffer, offset, size_in_parts), call) }
 }
 
 /// The bytes of a region; 0 where there is none, which the driver refuses.

@@ -36,6 +36,10 @@ unsafe fn order(queue: cl_command_queue, work: Work, events: Events, mut call: i
 
 unsafe extern "C" fn clEnqueueMarker(queue: cl_command_queue, event: *mut cl_event) -> cl_int {
     let below = below!(clEnqueueMarker);
+    if event.is_null() {
+        // SAFETY: the program's call, which the driver refuses.
+        return unsafe { below(queue, event) };
+    }
     let events = Events { event, ..Events::NONE };
     // SAFETY: the program's call.
     unsafe { order(queue, Work::Marker, events, |events| below(queue, events.event)) }

@@ -13,7 +13,8 @@ unsafe extern "C" fn clFinish(queue: cl_command_queue) -> cl_int {
         // SAFETY: the program's call.
         return unsafe { below(queue) };
     };
-    let last = known.stream.last();
+    // What another thread is about to give to the driver, the driver may not wait for.
+    let last = known.stream.last_given();
     let waiting = last.and_then(|last| known.before_wait(last, false));
     // SAFETY: the program's call.
     let status = unsafe { below(queue) };

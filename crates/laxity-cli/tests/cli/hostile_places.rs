@@ -104,7 +104,7 @@ fn fill_log(folder: &Path) {
     let arbitration =
         Arbitration { name: named("a"), cpus: 1, gpus: 1, copy_engines: 1, tokens: 1, by_priority: false };
     let lines = [
-        Line::Program { program: named("p"), pid: 7, arbitration },
+        Line::Program { program: named("p"), pid: 7, front: named("f"), arbitration },
         Line::Stream { stream: 0, name: named("s"), gpu: 0, period: None },
         Line::Begins { at: 1000, stream: 0, job: 0, deadline: None, level: 1 },
         Line::Requests { at: 1100, stream: 0, job: 0, engine: 0 },

@@ -21,6 +21,7 @@ pub struct Logs {
 pub(super) struct StreamLog {
     pub name: String,
     pub pid: u32,
+    pub front: String,
     pub gpu: u16,
     pub period: Option<u64>,
     /// Each with its time, in the order of time.
@@ -120,10 +121,13 @@ fn read_one(path: &Path, text: &str) -> Result<Option<(Arbitration, Vec<StreamLo
     for (number, line) in text.split_inclusive('\n').enumerate().filter(|(_, line)| line.ends_with('\n')) {
         let wrong = |reason: String| LogError::Line { path: path.to_owned(), line: number + 1, reason };
         match serde_json::from_str(line).map_err(|error| wrong(error.to_string()))? {
-            Line::Program { pid, arbitration, .. } => program = Some((pid, arbitration)),
+            Line::Program { pid, front, arbitration, .. } => program = Some((pid, front, arbitration)),
             Line::Stream { stream, name, gpu, period } => {
-                let Some((pid, _)) = program else { return Err(wrong("a stream without a program".to_owned())) };
-                streams.insert(stream, StreamLog { name, pid, gpu, period, lines: Vec::new() });
+                let Some((pid, front, _)) = &program else {
+                    return Err(wrong("a stream without a program".to_owned()));
+                };
+                let (pid, front) = (*pid, front.clone());
+                streams.insert(stream, StreamLog { name, pid, front, gpu, period, lines: Vec::new() });
             }
             other => {
                 let (at, stream) = place(&other).expect("only programs and streams have none");
@@ -135,7 +139,7 @@ fn read_one(path: &Path, text: &str) -> Result<Option<(Arbitration, Vec<StreamLo
     let mut streams: Vec<StreamLog> = streams.into_values().filter(|stream| !stream.lines.is_empty()).collect();
     // Stable: what was noted of one instant stays in its order.
     streams.iter_mut().for_each(|stream| stream.lines.sort_by_key(|(at, _)| *at));
-    Ok(program.map(|(_, arbitration)| (arbitration, streams)))
+    Ok(program.map(|(_, _, arbitration)| (arbitration, streams)))
 }
 
 /// When and where something happened.

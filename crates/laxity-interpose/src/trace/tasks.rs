@@ -43,8 +43,11 @@ impl Tasks {
                     Some(_) if place == 0 => String::new(),
                     Some(_) => format!(", {}", place + 1),
                 };
+                // Of a program with two interfaces, streams have the same names.
+                let is_other = |other: &StreamLog| other.pid == stream.pid && other.front != stream.front;
+                let front = if streams.iter().any(is_other) { format!(", {}", stream.front) } else { String::new() };
                 tasks.infos.push(TaskInfo {
-                    name: format!("{} ({}{which})", stream.name, stream.pid),
+                    name: format!("{} ({}{front}{which})", stream.name, stream.pid),
                     // Sporadic jobs are as far apart as two instants are.
                     period: stream.period.map_or(Nanos(1), Nanos),
                     deadline: row.relative,

@@ -155,6 +155,11 @@ impl Stream {
         !matches!(self.hold, Hold::Nothing) || self.token.is_some()
     }
 
+    /// Whether it keeps a token between holds.
+    pub fn keeps_token(&self) -> bool {
+        matches!(self.hold, Hold::Nothing) && self.token.is_some()
+    }
+
     /// The engine that does `work`.
     pub fn engine(&self, work: Work) -> Option<Engine> {
         self.policy.engines.engine(work)
@@ -181,6 +186,14 @@ impl Stream {
                 _ => {}
             }
         }
+    }
+
+    /// The program was stopped for that long: so much longer may what is held be held.
+    pub fn excuse(&mut self, stopped: Nanos) {
+        if let Hold::Held(held) = &mut self.hold {
+            held.since = held.since.saturating_add(stopped);
+        }
+        self.token = self.token.map(|since| since.saturating_add(stopped));
     }
 
     /// When [`Stream::timeout`] wants to be called.

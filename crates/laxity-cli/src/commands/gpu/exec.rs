@@ -116,7 +116,7 @@ pub fn run(registry: &Registry, arguments: &Arguments) -> Result<(), CliError> {
         fs::create_dir_all(folder).map_err(|source| CliError::Write { path: folder.clone(), source })?;
     }
     let mut command = program::command(&arguments.program);
-    command.envs(layers::environment(&layers));
+    command.envs(layers::environment(&layers, arguments.job.as_deref() == Some("announced")));
     command.envs(settings.iter().map(|(key, value)| (variable(key), value)));
     command.env(variable("arbitration"), &name).env(variable("folder"), registry.directory());
     command.env(variable("report"), reports.path());

@@ -1,5 +1,6 @@
 //! The layers between programs and drivers: where they are, how programs get them, and what they report.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -55,7 +56,7 @@ impl Interface {
         match self {
             Interface::Opencl => (&["OPENCL_LAYERS"], ":"),
             // The dynamic linker asks the one what symbols are bound to, and binds them to the other.
-            Interface::Cuda => (&["LD_AUDIT", "LD_PRELOAD"], ":"),
+            Interface::Cuda => (&["LD_AUDIT", PRELOAD], ":"),
         }
     }
 }
@@ -118,17 +119,23 @@ fn is_library(path: &Path) -> bool {
     read.is_ok() && header.starts_with(b"\x7fELF") && [0, DYNAMIC].contains(&header[16])
 }
 
-/// The variables that have a program get them, behind what the user has: loaders put later ones on top.
-pub fn environment(layers: &[Layer]) -> Vec<(&'static str, OsString)> {
-    let mut pairs = Vec::new();
+/// The variables that have a program get them, behind what the user has: loaders put later ones on top. A program that
+/// announces its jobs finds that function in the layer among the symbols of all libraries, where a loader of layers does not put
+/// it.
+pub fn environment(layers: &[Layer], announces: bool) -> Vec<(&'static str, OsString)> {
+    let mut pairs: BTreeMap<&'static str, OsString> = BTreeMap::new();
     for Layer { interface, path } in layers {
         let (names, between) = interface.variables();
-        for name in names {
-            pairs.push((*name, joined(env::var_os(name), between, path.as_os_str())));
+        let preloads = announces && !names.contains(&PRELOAD);
+        for name in names.iter().copied().chain(preloads.then_some(PRELOAD)) {
+            let before = pairs.remove(name).or_else(|| env::var_os(name));
+            pairs.insert(name, joined(before, between, path.as_os_str()));
         }
     }
-    pairs
+    pairs.into_iter().collect()
 }
+
+const PRELOAD: &str = "LD_PRELOAD";
 
 fn joined(before: Option<OsString>, between: &str, ours: &OsStr) -> OsString {
     let mut list = before.unwrap_or_default();
@@ -176,6 +183,19 @@ mod tests {
         let ours = OsStr::new("/lib/liblaxity_opencl.so");
         assert_eq!(joined(None, ":", ours), "/lib/liblaxity_opencl.so");
         assert_eq!(joined(Some("theirs.so".into()), ":", ours), "theirs.so:/lib/liblaxity_opencl.so");
+    }
+
+    #[test]
+    fn a_program_that_announces_jobs_has_all_layers_preloaded() {
+        let layer = |interface, path: &str| Layer { interface, path: path.into() };
+        let both = [layer(Interface::Opencl, "/lib/o.so"), layer(Interface::Cuda, "/lib/c.so")];
+        let value = |announces, name| {
+            let list = environment(&both, announces).into_iter().find(|(known, _)| *known == name).expect("set").1;
+            list.into_string().expect("plain")
+        };
+        assert!(value(false, PRELOAD).ends_with("/lib/c.so") && !value(false, PRELOAD).contains("/lib/o.so"));
+        assert!(value(true, PRELOAD).ends_with("/lib/o.so:/lib/c.so"));
+        assert!(value(true, "LD_AUDIT").ends_with("/lib/c.so") && value(true, "OPENCL_LAYERS").ends_with("/lib/o.so"));
     }
 
     #[test]
