@@ -77,7 +77,7 @@ impl Counting {
             Counting::Software => Ok(traffic.wait_exceeded(seen, until)),
             Counting::Hardware(counter) => Ok(counter.wait(until)?.map(|Overflow { thread }| {
                 // When Linux saw it is not told; what came before this thread ran is part of the latency.
-                Exceeded { thread, at: clock::now() }
+                Exceeded { thread: Some(thread), at: clock::now() }
             })),
         }
     }

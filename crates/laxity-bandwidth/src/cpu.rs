@@ -170,7 +170,9 @@ impl Cpu {
         };
         let now = clock::now();
         let (cpu, observer) = (self.number, &self.observer);
-        let outcome = self.throttling.throttle((cpu, thread), now, period.end, || observer.throttle(cpu, thread))?;
+        // No thread has this number.
+        let culprit = thread.unwrap_or(0);
+        let outcome = self.throttling.throttle((cpu, culprit), now, period.end, || observer.throttle(cpu, culprit))?;
         let ended = clock::now();
         if outcome == Outcome::LetRun {
             // It has had its share of this period: no second look at the same overflow.
@@ -178,8 +180,10 @@ impl Cpu {
             return Ok(Some((outcome, Nanos::ZERO)));
         }
         let span = ended.saturating_since(now);
-        self.observer.unthrottle(cpu, thread, span);
-        self.lost.add(thread, span);
+        self.observer.unthrottle(cpu, culprit, span);
+        if let Some(thread) = thread {
+            self.lost.add(thread, span);
+        }
         let mut report = lock(&self.report);
         if report.stops.len() < SAMPLES_MAX {
             report.stops.push(now.saturating_since(at));

@@ -29,9 +29,9 @@ pub struct Traffic<'a> {
 /// That the limit of a CPU was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exceeded {
-    /// The thread that counted last.
-    pub thread: u32,
-    /// When it did.
+    /// The thread whose traffic crossed the limit; `None`: all had been counted when the limit was set.
+    pub thread: Option<u32>,
+    /// When it did; otherwise when that was seen.
     pub at: Instant,
 }
 
@@ -123,10 +123,13 @@ impl Traffic<'_> {
         let word = self.memory.segment.u32(self.words.exceeded);
         let is_above = || self.counted() >= self.memory.segment.u64(self.words.limit).load(Ordering::SeqCst);
         loop {
-            if word.load(Ordering::SeqCst) != seen || is_above() {
+            if word.load(Ordering::SeqCst) != seen {
                 let at = self.memory.segment.u64(self.words.exceeded_at).load(Ordering::Relaxed);
                 let thread = self.memory.segment.u32(self.words.thread).load(Ordering::Relaxed);
-                return Some(Exceeded { thread, at: Instant(at) });
+                return Some(Exceeded { thread: Some(thread), at: Instant(at) });
+            }
+            if is_above() {
+                return Some(Exceeded { thread: None, at: clock::now() });
             }
             if futex::wait(word, seen, until) == Ended::TimedOut {
                 return None;

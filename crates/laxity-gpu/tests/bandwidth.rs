@@ -165,7 +165,7 @@ fn crossing_a_limit_is_told_once_with_its_thread_and_time() {
     traffic.count(1_000);
     assert_eq!(traffic.exceeded(), seen + 1, "only the call that crossed it");
     let exceeded = traffic.wait_exceeded(seen, Instant::NEVER).expect("it was exceeded before");
-    assert_eq!(exceeded.thread, laxity_sys::scheduling::current_thread());
+    assert_eq!(exceeded.thread, Some(laxity_sys::scheduling::current_thread()));
     assert!(exceeded.at >= before && exceeded.at <= now());
     assert_eq!(traffic.counted(), 2_500);
     traffic.lift();
@@ -179,8 +179,15 @@ fn a_limit_below_what_was_counted_is_exceeded_at_once() {
     let place = Place::new("below");
     let arbitration = create(&place);
     let traffic = arbitration.traffic(0).expect("CPU 0 is one of those that are counted");
+    // An earlier limit was crossed by this thread, which has nothing to do with the later one.
+    traffic.allow(1);
+    traffic.count(1);
+    let began = now();
     traffic.allow(0);
-    assert!(traffic.wait_exceeded(traffic.exceeded(), now().saturating_add(Nanos::from_millis(1))).is_some());
+    let until = now().saturating_add(Nanos::from_millis(1));
+    let exceeded = traffic.wait_exceeded(traffic.exceeded(), until).expect("it is above");
+    assert_eq!(exceeded.thread, None);
+    assert!(exceeded.at >= began);
 }
 
 #[test]

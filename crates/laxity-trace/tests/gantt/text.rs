@@ -2,6 +2,7 @@
 
 use laxity_trace::gantt::{Characters, GanttError, Rows, TextOptions, Window, text};
 use proptest::prelude::*;
+use unicode_width::UnicodeWidthStr;
 
 use super::fixtures::*;
 use super::gpus::*;
@@ -9,6 +10,27 @@ use super::intervals::{any_header, any_records};
 
 fn ascii(rows: Rows, width: usize) -> TextOptions {
     TextOptions { rows, width, characters: Characters::Ascii, window: Window::default() }
+}
+
+/// Wide letters, accents of their own, and letters that a terminal would obey: the chart begins in the same column.
+#[test]
+fn rows_begin_in_one_column_whatever_their_names_are() {
+    let drawn = |names: [&str; 3]| {
+        let mut header = figure_1_header();
+        for (task, name) in header.tasks.iter_mut().zip(names) {
+            task.name = name.to_owned();
+        }
+        text(&header, &figure_1c(), &ascii(Rows::Both, 82)).expect("it can be drawn")
+    };
+    let columns = |chart: &str, mark: &str| -> Vec<usize> {
+        chart.lines().filter_map(|line| line.rfind(mark).map(|at| line[..at].width())).collect()
+    };
+    let chart = drawn(["\u{30ab}\u{30e1}\u{30e9}", "e\u{301}", "\u{202e}evil"]);
+    let plain = drawn(["first", "second", "as-wide-as"]);
+    for mark in ["##", "^", "%%", "|"] {
+        assert_eq!(columns(&chart, mark), columns(&plain, mark), "{mark}\n{chart}\n{plain}");
+    }
+    assert!(chart.contains("\\u202eevil"), "{chart}");
 }
 
 #[test]

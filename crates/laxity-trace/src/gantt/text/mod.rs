@@ -6,7 +6,9 @@ mod marks;
 
 use std::fmt::Write as _;
 
+use laxity_model::text::printable;
 use laxity_model::{Instant, JobId, Nanos};
+use unicode_width::UnicodeWidthStr;
 
 use self::glyphs::Glyphs;
 use self::legend::Legend;
@@ -119,24 +121,34 @@ struct RowNames {
 
 impl RowNames {
     fn of(header: &TraceHeader, rows: Rows, engines: &[EngineRow]) -> Self {
-        let tasks: Vec<String> = header.tasks.iter().map(|task| cut(&task.name, NAME_WIDTH_MAX)).collect();
-        let engines: Vec<String> = engines.iter().map(|engine| cut(&engine.name, NAME_WIDTH_MAX)).collect();
+        let tasks: Vec<String> = header.tasks.iter().map(|task| cut(&printable(&task.name), NAME_WIDTH_MAX)).collect();
+        let engines: Vec<String> = engines.iter().map(|engine| cut(&printable(&engine.name), NAME_WIDTH_MAX)).collect();
         let cpus = if rows.cpus() { format!("cpu{}", header.cpus.saturating_sub(1)).len() } else { 0 };
-        let shown = tasks.iter().filter(|_| rows.tasks()).chain(&engines).map(|name| name.chars().count()).max();
+        let shown = tasks.iter().filter(|_| rows.tasks()).chain(&engines).map(|name| name.width()).max();
         RowNames { width: shown.unwrap_or(0).max(cpus), tasks, engines }
     }
 }
 
-/// `name`, with its end replaced by `..` if it has more than `most` characters.
+/// `name`, with its end replaced by `..` if it is wider than `most` columns of a terminal.
 fn cut(name: &str, most: usize) -> String {
-    if name.chars().count() <= most {
+    if name.width() <= most {
         return name.to_owned();
     }
-    name.chars().take(most.saturating_sub(2)).chain("..".chars()).collect()
+    let mut kept = String::new();
+    for letter in name.chars() {
+        kept.push(letter);
+        if kept.width() + 2 > most {
+            kept.pop();
+            break;
+        }
+    }
+    kept + ".."
 }
 
 fn push_line(out: &mut String, name: &str, width: usize, line: &str) {
-    let full = format!("{name:width$} {line}");
+    // Letters of East Asian scripts are two columns wide, and accents none.
+    let room = " ".repeat(width.saturating_sub(name.width()));
+    let full = format!("{name}{room} {line}");
     let full = full.trim_end();
     // A row without a name and without marks would be a blank line in the middle of the chart.
     if !full.is_empty() {
