@@ -124,7 +124,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// The hard verdict on a cluster, and the accounting if there is one.
-    pub fn hard_of(context: &Context<'_>, limits: &Limits, with_bounds: bool) -> (Judged, Option<Inflation>) {
+    fn hard_of(context: &Context<'_>, limits: &Limits, with_bounds: bool) -> (Judged, Option<Inflation>) {
         let unknown = served::unknown(context);
         if !unknown.is_empty() {
             return (Judged::failed(unknown), None);
@@ -194,17 +194,8 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Whether a cluster's tardiness is proven to be bounded.
-    pub fn is_soft(context: &Context<'_>, limits: &Limits) -> bool {
-        let is_hard = || {
-            let judged = Self::hard_of(context, limits, false).0;
-            judged.finding.is_schedulable() || judged.soft().is_some()
-        };
-        soft(context, limits).finding.is_schedulable() || is_hard()
-    }
-
     fn report(&self, workload: &Workload, options: &Options, report: &mut Report) {
-        let solution = self.solve(1_000, &options.limits);
+        let solution = self.solve(1_000, &options.limits, true);
         let (mut clusters, mut inflated) = (Vec::new(), Vec::<Option<Vec<(i128, u128)>>>::new());
         for (context, found) in self.contexts(&solution.analysed, &solution.clusters).zip(&solution.found) {
             for part in &context.cluster.parts {
@@ -233,12 +224,14 @@ impl<'a> Analysis<'a> {
         report.graphs = graphs(workload, &report.tasks, &solution.together);
         report.chains = chains::chains(workload, &report.tasks, &solution.together);
         chains::judge(&report.chains, &report.tasks, &mut report.hard);
-        report.scaling = options.scaling.then(|| scaling(self, options));
+        let is_proven = report.finding(options.criterion).is_schedulable();
+        report.scaling = options.scaling.then(|| scaling(self, options, is_proven));
     }
 }
 
-pub(super) fn find(context: &Context<'_>, limits: &Limits) -> Found {
-    let (judged, inflation) = Analysis::hard_of(context, limits, true);
+/// What is found about one cluster; bounds of jobs that meet their deadlines only if `with_bounds`.
+pub(super) fn find(context: &Context<'_>, limits: &Limits, with_bounds: bool) -> Found {
+    let (judged, inflation) = Analysis::hard_of(context, limits, with_bounds);
     let is_bounded = judged.soft();
     let Judged { finding: hard, bounds, .. } = judged;
     if hard.is_schedulable() {

@@ -282,11 +282,11 @@ pub(super) fn beyond_tests(context: &Context<'_>) -> Option<Failure> {
 }
 
 /// Whether all jobs of a cluster meet their deadlines if all that is pending is complete within `busy`.
-pub(super) fn is_in_time(context: &Context<'_>, busy: u64) -> bool {
+fn is_in_time(context: &Context<'_>, busy: u64) -> bool {
     context.members().all(|task| task.within(busy) <= task.deadline)
 }
 
 /// Whether that bounds the tardiness of each job of a cluster by what is of use.
-pub(super) fn is_of_use(context: &Context<'_>, busy: u64) -> bool {
+fn is_of_use(context: &Context<'_>, busy: u64) -> bool {
     context.members().all(|task| task.usefully_within(busy).is_some())
 }

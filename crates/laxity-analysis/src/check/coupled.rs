@@ -134,8 +134,15 @@ fn ticks(time: &Rational) -> u64 {
 }
 
 impl Analysis<'_> {
-    /// What there is to be found. See the head of this file.
-    pub fn solve(&self, permille: u64, limits: &Limits) -> Solution {
+    /// Whether a verdict rests on bounds of other tasks: on tokens, on replicas of data, or on chains.
+    pub fn is_coupled(&self) -> bool {
+        let depends = |graph: &Graph| !graph.edges.is_empty() || graph.replicas != Replicas::None;
+        self.workload.graphs.iter().any(depends) || !self.workload.chains.is_empty()
+    }
+
+    /// What there is to be found. See the head of this file. Without `with_bounds` proven deadlines stand for the bounds of jobs that
+    /// meet them, which is the same to all verdicts if these are not [coupled](Analysis::is_coupled).
+    pub fn solve(&self, permille: u64, limits: &Limits, with_bounds: bool) -> Solution {
         let mut tasks = self.scaled(permille);
         let mut known: Vec<Option<u64>> = tasks.iter().map(|task| Some(task.wcet)).collect();
         let mut busy = self.busy_periods(&tasks);
@@ -159,7 +166,7 @@ impl Analysis<'_> {
                     continue;
                 }
                 members.clone_from(&context.cluster.members);
-                let mut now = unbounded(&context).unwrap_or_else(|| find(&context, limits));
+                let mut now = unbounded(&context).unwrap_or_else(|| find(&context, limits, with_bounds));
                 now.busy = busy[context.index];
                 self.learn(&context, &now, &mut known, &mut lags);
                 *found = Some(now);
@@ -258,11 +265,6 @@ impl Analysis<'_> {
         }
         tasks.into_iter().map(|task| task.expect("every task is in a cluster")).collect()
     }
-}
-
-/// Whether a verdict rests on bounds of other tasks, or on chains.
-pub(super) fn is_coupled(workload: &Workload) -> bool {
-    workload.graphs.iter().any(|graph| !graph.edges.is_empty()) || !workload.chains.is_empty()
 }
 
 /// What is found where nothing bounds what nodes of other clusters, or of none that is proven, do to nodes of this one; or nothing

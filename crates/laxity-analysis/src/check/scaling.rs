@@ -1,58 +1,44 @@
 //! By how much may all execution times grow before the criterion is no longer proven?
 
 use super::analysis::Analysis;
-use super::busy_period::{is_in_time, is_of_use};
-use super::coupled::is_coupled;
-use super::served::with_budgets;
 use super::{Criterion, Options, Scaling, chains};
 use crate::Limits;
 
 /// The largest factor that is tried, in thousandths.
 const PERMILLE_MAX: u64 = 100_000;
 
-/// Bisection over thousandths.
+/// Bisection over thousandths. `is_proven`: the verdict with execution times as they are.
 ///
 /// The tests are not monotone: one may accept longer execution times and reject shorter ones. The schedulers are: a job
 /// that needs less delays no other job (the guard that makes bisection sound). So each acceptance holds for all smaller
 /// factors, too, and the answer is the largest one that was accepted; what lies above it is not claimed to fail. Tasks
 /// stay on the clusters that they are on at factor 1. Deadlines of chains are among those that are to be met, and replicas of
 /// data must suffice.
-pub(super) fn scaling(analysis: &Analysis<'_>, options: &Options) -> Scaling {
+///
+/// Each factor is asked what the verdict is asked, so that an answer of 1 or more and a proven verdict are the same. The limits of
+/// other factors are lower, as there are many of them.
+pub(super) fn scaling(analysis: &Analysis<'_>, options: &Options, is_proven: bool) -> Scaling {
     let fewer = |limit: u64| (limit / 8).max(1);
     let limits = Limits { points: fewer(options.limits.points), steps: fewer(options.limits.steps), ..options.limits };
-    let coupled = is_coupled(analysis.workload);
-    let holds = |permille: u64| {
-        if coupled {
-            return holds_together(analysis, permille, options.criterion, &limits);
-        }
-        let scaled = analysis.scaled(permille);
-        let busy = analysis.busy_periods(&scaled);
-        let (analysed, clusters) = with_budgets(&analysis.machine, &analysis.clusters, &scaled);
-        analysis.contexts(&analysed, &clusters).zip(busy).all(|(context, busy)| match options.criterion {
-            Criterion::Hard => {
-                busy.is_some_and(|busy| is_in_time(&context, busy))
-                    || Analysis::hard_of(&context, &limits, false).0.finding.is_schedulable()
-            }
-            Criterion::Soft => {
-                busy.is_some_and(|busy| is_of_use(&context, busy)) || Analysis::is_soft(&context, &limits)
-            }
-        })
+    let holds = |permille: u64| match permille {
+        1_000 => is_proven,
+        _ => analysis.is_proven(permille, options.criterion, &limits),
     };
     let (permille, is_capped) = largest(holds, PERMILLE_MAX);
     Scaling { criterion: options.criterion, permille, is_capped }
 }
 
-/// Whether the criterion is proven of all clusters and chains together, with execution times of `permille` thousandths.
-fn holds_together(analysis: &Analysis<'_>, permille: u64, criterion: Criterion, limits: &Limits) -> bool {
-    let solution = analysis.solve(permille, limits);
-    match criterion {
-        Criterion::Soft => solution.found.iter().all(|found| found.soft.is_schedulable()),
-        Criterion::Hard => {
-            let in_time = || {
-                let tasks = analysis.task_reports(&solution);
-                chains::chains(analysis.workload, &tasks, &solution.together).iter().all(chains::is_in_time)
-            };
-            solution.found.iter().all(|found| found.hard.is_schedulable()) && in_time()
+impl Analysis<'_> {
+    /// Whether the criterion is proven of all clusters and chains together, with execution times of `permille` thousandths.
+    fn is_proven(&self, permille: u64, criterion: Criterion, limits: &Limits) -> bool {
+        let solution = self.solve(permille, limits, self.is_coupled());
+        let in_time = || {
+            let tasks = self.task_reports(&solution);
+            chains::chains(self.workload, &tasks, &solution.together).iter().all(chains::is_in_time)
+        };
+        match criterion {
+            Criterion::Soft => solution.found.iter().all(|found| found.soft.is_schedulable()),
+            Criterion::Hard => solution.found.iter().all(|found| found.hard.is_schedulable()) && in_time(),
         }
     }
 }
