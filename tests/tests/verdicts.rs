@@ -4,8 +4,8 @@
 //! to begin, `LAXITY_FEATURE` names one feature.
 
 use laxity_analysis::Limits;
-use laxity_analysis::check::{Criterion, Options, Report, check};
-use laxity_model::{Scheduler, Workload};
+use laxity_analysis::check::{Criterion, Options, Report, Status, check};
+use laxity_model::{Scheduler, SignedNanos, Workload};
 use laxity_tests::features::Feature;
 use laxity_tests::judge::checked;
 use laxity_tune::{Part, scaled};
@@ -53,4 +53,22 @@ fn execution_times_may_grow_exactly_where_the_verdict_is_proven() {
     }
     eprintln!("{proven} proven, {open} not");
     assert!(proven.min(open) > 20, "{proven} proven, {open} not: too few to tell");
+}
+
+#[test]
+fn bounds_within_deadlines_are_proven_deadlines_and_others_have_a_reason() {
+    for (_, _, context, report) in analysed(60) {
+        let is_in_time = |task: &usize| report.tasks[*task].laxity.is_some_and(|laxity| laxity >= SignedNanos(0));
+        for cluster in report.clusters.iter().filter(|cluster| cluster.tasks.iter().all(is_in_time)) {
+            assert!(cluster.hard.is_schedulable(), "{context}: {:?}", cluster.hard);
+        }
+        for (index, cluster) in report.clusters.iter().enumerate() {
+            let is_told = cluster.hard.failures.iter().any(|failure| failure.cluster == index);
+            assert!(
+                cluster.hard.status != Status::NotProven || is_told,
+                "{context}, cluster {index}: {:?}",
+                cluster.hard
+            );
+        }
+    }
 }

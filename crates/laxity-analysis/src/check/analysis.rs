@@ -19,8 +19,7 @@ use super::sharing::Sharing;
 use super::soft::{Late, Soft, soft};
 use super::unsupported::UnsupportedFeatures;
 use super::{
-    Accounting, Bound, BoundSource, ChargedOverheads, ClusterReport, Finding, Load, Options, Refusal, Report, Status,
-    TaskReport,
+    Bound, BoundSource, ChargedOverheads, ClusterReport, Finding, Load, Options, Refusal, Report, Status, TaskReport,
 };
 use crate::exact::{Rational, sum_for_people};
 use crate::{Limits, Test};
@@ -207,7 +206,7 @@ impl<'a> Analysis<'a> {
                         before: utilization(self.tasks, part.members.iter().copied()),
                         after: demand.clone().map(|demand| sum_for_people(demand.into_iter())),
                     },
-                    hard: found.hard.clone(),
+                    hard: found.hard_of(&context, part),
                     soft: found.soft.clone(),
                 };
                 clusters.push((part.number, cluster));
@@ -253,22 +252,7 @@ pub(super) fn find(context: &Context<'_>, limits: &Limits, with_bounds: bool) ->
             (Some(inflation), Some((times.into_iter().map(Some).collect(), source)))
         }
     };
-    let hard = if in_time(context, &hard, bounds.as_ref()) {
-        Finding { failures: Vec::new(), ..finding.clone() }
-    } else {
-        hard
-    };
     Found { hard, soft: finding, inflation, bounds, busy: None }
-}
-
-/// Whether what bounds tardiness bounds it by 0, of jobs whose deadlines no test proved: bounds hold whatever they are for. The published
-/// accounting of soft deadlines counts less than that of hard ones, so that it does not tell.
-fn in_time(context: &Context<'_>, hard: &Finding, bounds: Option<&(Vec<Option<u64>>, BoundSource)>) -> bool {
-    let is_met = |(task, time): (&AnalysedTask, &Option<u64>)| time.is_some_and(|time| time <= task.raw().2);
-    hard.status == Status::NotProven
-        && context.machine.accounting == Accounting::Safe
-        && !context.has_servers()
-        && bounds.is_some_and(|(times, _)| context.members().zip(times).all(is_met))
 }
 
 /// `member`: which of the members it is, if it is one.

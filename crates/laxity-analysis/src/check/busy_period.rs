@@ -34,14 +34,14 @@ use laxity_model::{InterruptHandling, Nanos, OverheadCosts};
 use super::Accounting;
 use super::analysed_task::{AnalysedTask, UNBOUNDED};
 use super::analysis::{Analysis, Found};
-use super::assign::Cluster;
+use super::assign::{Cluster, Part};
 use super::branches::{Job, Load};
 use super::context::Context;
 use super::devices::DeviceLoad;
 use super::halves::Halves;
 use super::safe;
 use super::settled::pends_longer;
-use super::{BoundSource, Failure, Finding, explain};
+use super::{BoundSource, Failure, Finding, Status, explain};
 use crate::Test;
 use crate::busy_period::least;
 
@@ -253,15 +253,64 @@ impl Found {
         by_test.into_iter().chain(together).min_by_key(|&(time, _)| time)
     }
 
-    /// Says what follows if all that is pending is complete within [`busy`](Found::busy).
+    /// Says what follows from all bounds together: that of each task is the least, wherever it comes from.
     pub fn conclude(&mut self, context: &Context<'_>) {
-        let Some(busy) = self.busy else { return };
-        if !self.hard.is_schedulable() && is_in_time(context, busy) {
-            self.hard = Finding::proven(Test::BusyPeriod);
+        if let Some(busy) = self.busy {
+            if !self.hard.is_schedulable() && is_in_time(context, busy) {
+                self.hard = Finding::proven(Test::BusyPeriod);
+            }
+            if !self.soft.is_schedulable() && is_of_use(context, busy) {
+                self.soft = Finding::proven(Test::BusyPeriod);
+            }
         }
-        if !self.soft.is_schedulable() && is_of_use(context, busy) {
-            self.soft = Finding::proven(Test::BusyPeriod);
+        if self.hard.status == Status::NotProven && self.meets_deadlines(context, &context.cluster.members) {
+            self.hard = self.by_bounds(context);
         }
+        if self.hard.status == Status::NotProven {
+            let untold = context.cluster.parts.iter().filter_map(|part| self.untold(context, part));
+            self.hard.failures.extend(untold.collect::<Vec<_>>());
+        }
+    }
+
+    /// The hard verdict on a part of a cluster whose parts are analysed together: its deadlines may be proven where those of others
+    /// are not.
+    pub fn hard_of(&self, context: &Context<'_>, part: &Part) -> Finding {
+        let is_proven = self.hard.status == Status::NotProven && self.meets_deadlines(context, &part.members);
+        if is_proven { self.by_bounds(context) } else { self.hard.clone() }
+    }
+
+    /// Why the deadlines of a part are not proven, if all failures that were found are those of other parts.
+    fn untold(&self, context: &Context<'_>, part: &Part) -> Option<Failure> {
+        let is_told = self.hard.failures.iter().any(|failure| failure.cluster == part.number);
+        if is_told || self.meets_deadlines(context, &part.members) {
+            return None;
+        }
+        let other = self.hard.failures.first()?.cluster;
+        let message = format!(
+            "its jobs and those of cluster {other} may wait for one another, and these are not proven to meet their deadlines"
+        );
+        Some(Failure { cluster: part.number, test: None, task: None, interval: None, message })
+    }
+
+    /// Whether the bounds of some members are within their deadlines, which proves these: bounds hold whatever they are for. The published
+    /// accounting of soft deadlines counts less than that of hard ones, so that it does not tell.
+    fn meets_deadlines(&self, context: &Context<'_>, some: &[usize]) -> bool {
+        let is_met = |&index: &usize| {
+            let task = &context.analysed[index];
+            self.time(context.member(index), task).is_some_and(|time| time <= task.raw().2)
+        };
+        context.machine.accounting == Accounting::Safe && !context.has_servers() && some.iter().all(is_met)
+    }
+
+    /// That deadlines are met, by the tests that bound responses.
+    fn by_bounds(&self, context: &Context<'_>) -> Finding {
+        let mut tests = self.soft.tests.clone();
+        let by_test = |member: usize| self.bounds.as_ref().and_then(|(times, _)| times[member]);
+        let is_busy = |(member, task): (usize, &AnalysedTask)| self.time(member, task) != by_test(member);
+        if context.members().enumerate().any(is_busy) && !tests.contains(&Test::BusyPeriod) {
+            tests.push(Test::BusyPeriod);
+        }
+        Finding { tests, ..Finding::proven(Test::BusyPeriod) }
     }
 }
 
