@@ -1,7 +1,7 @@
 //! What a check says in several places agrees: verdicts, bounds, and by how much execution times may grow.
 
 use laxity_analysis::check::{Criterion, Options, Report, check};
-use laxity_model::Workload;
+use laxity_model::{Nanos, Workload};
 
 /// What `check` says of the workload with this text, under the scheduler that it names.
 fn checked(text: &str, criterion: Criterion) -> Report {
@@ -66,4 +66,16 @@ fn execution_times_may_grow_to_where_bounds_on_tardiness_are_within_deadlines() 
     let report = checked(&full(20), Criterion::Hard);
     assert!(report.hard.is_schedulable());
     assert_eq!(growth(&report), Some(1_000), "both CPUs are full");
+}
+
+/// All deadlines are 100 times the periods, or twice: the same jobs in the same order respond alike. Of the compliant vector, with
+/// `S = 20`, `K = 1` and equal deadlines, `s = 14.5 ms` and `R = s + C / 2` (Erickson, Guan & Baruah, OPODIS 2010).
+#[test]
+fn deadlines_beyond_periods_lengthen_no_bound() {
+    for deadline in [10, 19, 20, 25, 100, 1_000] {
+        let report = checked(&full(deadline), Criterion::Soft);
+        let times: Vec<Nanos> = report.tasks.iter().map(|task| task.response_time.expect("bounded").time).collect();
+        assert_eq!(times, [19_000_000, 19_000_000, 15_500_000].map(Nanos), "{deadline} ms");
+        assert_eq!(report.hard.is_schedulable(), deadline >= 19, "{deadline} ms");
+    }
 }

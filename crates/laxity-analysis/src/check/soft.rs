@@ -11,8 +11,8 @@ use super::hard::unbounded;
 use super::served::{shared_when_tardy, shares_when_late};
 use super::settled::{Settled, late, may_be_late};
 use super::{Accounting, BoundSource, Failure, Finding, Status};
-use crate::soft::{devi_anderson, tardiness, tardiness_ticks};
-use crate::{LONGEST_TICKS, Limits, Outcome, TaskSet, Test, Verdict};
+use crate::soft::{devi_anderson, response_time_ticks, tardiness};
+use crate::{AnalysisTask, LONGEST_TICKS, Limits, Outcome, TaskSet, Test, Verdict};
 
 /// Rounds allowed; in practice a handful.
 const ROUNDS_MAX: u32 = 100;
@@ -54,9 +54,7 @@ fn whatever_is_shared(context: &Context<'_>, limits: &Limits) -> Soft {
         return Soft { finding: Finding::proven(test), bounds: Some((late, inflation)) };
     }
     let first = match as_execution(context, limits) {
-        Ok((tardiness, inflation)) => {
-            let times =
-                context.members().zip(&tardiness).map(|(task, &late)| task.deadline.saturating_add(late)).collect();
+        Ok((times, inflation)) => {
             let late = Late { times, source: BoundSource::Tardiness };
             return Soft { finding: Finding::proven(Test::BoundedTardiness), bounds: Some((late, inflation)) };
         }
@@ -78,7 +76,7 @@ fn whatever_is_shared(context: &Context<'_>, limits: &Limits) -> Soft {
     }
 }
 
-/// Tardiness bounds of the members in ticks, and the inflation they hold under, if all waits count as execution.
+/// Response-time bounds of the members in ticks, and the inflation they hold under, if all waits count as execution.
 fn as_execution(context: &Context<'_>, limits: &Limits) -> Result<(Vec<u64>, Inflation), Failure> {
     if context.machine.rule != PriorityRule::Edf {
         let message = "no tardiness bound is known for fixed priorities where waits count as execution".to_owned();
@@ -94,7 +92,8 @@ fn as_execution(context: &Context<'_>, limits: &Limits) -> Result<(Vec<u64>, Inf
     settle(context, limits)
 }
 
-/// From tardiness 0 upwards until inflation under the bounds yields bounds that are no larger.
+/// From tardiness 0 upwards until inflation under the bounds yields bounds that are no larger. Jobs are pending for up to their
+/// deadlines and tardiness; response times that follow are less where deadlines are beyond periods.
 fn settle(context: &Context<'_>, limits: &Limits) -> Result<(Vec<u64>, Inflation), Failure> {
     let members = &context.cluster.members;
     let mut now = vec![0u64; members.len()];
@@ -103,19 +102,21 @@ fn settle(context: &Context<'_>, limits: &Limits) -> Result<(Vec<u64>, Inflation
             context.members().zip(&now).map(|(task, &late)| task.deadline.saturating_add(late)).collect();
         let inflation = context.inflate(Some(&pending))?;
         let set = context.task_set(&inflation, members, Lateness::Ignored)?;
-        let next = match bounds(&set, limits) {
-            Ok(bounds) => bounds,
+        let times = match response_times(&set, limits) {
+            Ok(times) => times,
             Err(outcome) => {
                 let verdict = Verdict { test: Test::BoundedTardiness, outcome };
                 return Err(explain::of_verdict(context, &verdict, &set, members));
             }
         };
         // Acting late is acting as ever, but all of it later.
-        let next: Vec<u64> = next.into_iter().map(|bound| bound.saturating_add(inflation.late)).collect();
+        let late =
+            |(task, time): (&AnalysisTask, &u64)| time.saturating_sub(task.deadline).saturating_add(inflation.late);
+        let next: Vec<u64> = set.tasks().iter().zip(&times).map(late).collect();
         // The published accounting of soft deadlines does not depend on tardiness, but for that of GPU interrupts.
         let is_fixed = context.machine.accounting == Accounting::Published && !context.shares();
         if is_fixed || next.iter().zip(&now).all(|(next, now)| next <= now) {
-            return Ok((if is_fixed { next } else { now }, inflation));
+            return Ok((times.into_iter().map(|time| time.saturating_add(inflation.late)).collect(), inflation));
         }
         for (now, next) in now.iter_mut().zip(next) {
             *now = next.max(*now).min(LONGEST_TICKS);
@@ -124,17 +125,20 @@ fn settle(context: &Context<'_>, limits: &Limits) -> Result<(Vec<u64>, Inflation
     Err(explain::of_cluster(context, format!("tardiness bounds did not settle within {ROUNDS_MAX} rounds")))
 }
 
-/// The best bound of each task. The compliant vector's exact fractions are costly with many periods; in whole ticks
-/// they mostly are not needed.
-pub(super) fn bounds(set: &TaskSet, limits: &Limits) -> Result<Vec<u64>, Outcome> {
+/// The best bound on each task's response time: `R_i = Y_i - min(Y) + x_i + C_i` of the compliant vector with `Y = D` (Erickson, Guan &
+/// Baruah, OPODIS 2010; Erickson & Anderson, ECRTS 2012), which may be less than the deadline, or the deadline and a bound on
+/// tardiness. The compliant vector's exact fractions are costly with many periods; in whole ticks they mostly are not needed.
+pub(super) fn response_times(set: &TaskSet, limits: &Limits) -> Result<Vec<u64>, Outcome> {
+    let within = |task: &AnalysisTask, late: u64| task.deadline.saturating_add(late);
     if set.cpus() == 1 {
-        return Ok(tardiness(set, limits)?.bounds);
+        let late = tardiness(set, limits)?.bounds;
+        return Ok(set.tasks().iter().zip(late).map(|(task, late)| within(task, late)).collect());
     }
-    let mut bounds = tardiness_ticks(set)?;
+    let mut times = response_time_ticks(set)?;
     if let Ok(other) = devi_anderson(set) {
-        for (bound, task) in bounds.iter_mut().zip(set.tasks()) {
-            *bound = (*bound).min(other.tardiness(task.wcet));
+        for (time, task) in times.iter_mut().zip(set.tasks()) {
+            *time = (*time).min(within(task, other.tardiness(task.wcet)));
         }
     }
-    Ok(bounds)
+    Ok(times)
 }

@@ -1,8 +1,8 @@
 //! Every test of global EDF on one task set: for comparison with other tools and for measurements.
 
-use super::soft::bounds;
+use super::soft::response_times;
 use crate::gedf::run_test;
-use crate::{Limits, Outcome, TaskSet, Test};
+use crate::{AnalysisTask, Limits, Outcome, TaskSet, Test};
 
 /// What each test says about a set. `None`: it does not apply, or it gave up ([`SetVerdicts::gave_up`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,9 @@ impl SetVerdicts {
                 None
             }
         });
-        SetVerdicts { verdicts, gave_up, tardiness: bounds(set, limits).ok() }
+        let late = |(task, time): (&AnalysisTask, u64)| time.saturating_sub(task.deadline);
+        let tardiness = response_times(set, limits).ok();
+        let tardiness = tardiness.map(|times| set.tasks().iter().zip(times).map(late).collect());
+        SetVerdicts { verdicts, gave_up, tardiness }
     }
 }

@@ -12,4 +12,4 @@ pub use combine::{TardinessBounds, tardiness};
 pub use compliant::{CompliantVector, PriorityPoints, compliant_vector};
 pub use condition::{bounded_tardiness, check_bounded};
 pub use devi_anderson::{DeviAnderson, devi_anderson};
-pub use tardiness_ticks::tardiness_ticks;
+pub use tardiness_ticks::{response_time_ticks, tardiness_ticks};
