@@ -79,3 +79,34 @@ fn deadlines_beyond_periods_lengthen_no_bound() {
         assert_eq!(report.hard.is_schedulable(), deadline >= 19, "{deadline} ms");
     }
 }
+
+/// A source that is late by its phase: from its own arrivals on its successors take no longer than from end to end.
+#[test]
+fn nodes_are_complete_after_their_sources_as_the_graph_is() {
+    let text = r#"
+        laxity = 1
+        name = "phases"
+        scheduler = "G-DM"
+        [platform]
+        cpus = 4
+        [[graph]]
+        name = "G"
+        node = [
+            { name = "late", period = "4 ms", phase = "1.536 ms", wcet = "1 ms" },
+            { name = "early", period = "4 ms", wcet = "1 ms" },
+            { name = "sink", wcet = "2 ms" },
+        ]
+        edge = [{ from = "late", to = "sink", produce = 1, consume = 2 }]
+        latest = ["early -> sink"]
+    "#;
+    let report = checked(text, Criterion::Hard);
+    let graph = &report.graphs[0];
+    let nodes = graph.nodes.as_ref().expect("bounded");
+    let after: Vec<_> = nodes.iter().map(|node| (node.released_after_source, node.complete_after_source)).collect();
+    let ms = |time: u64| Some(Nanos(time * 1_000_000));
+    // The sink waits for a second token, a period later.
+    assert_eq!(after, [(ms(0), ms(1)), (ms(0), ms(1)), (ms(5), ms(7))]);
+    assert_eq!(graph.end_to_end, ms(7));
+    // The same from the first arrival of any source.
+    assert_eq!(nodes[2].completion, Nanos(8_536_000));
+}

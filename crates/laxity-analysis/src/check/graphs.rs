@@ -49,14 +49,21 @@ fn bounds(
     let jitters: Vec<_> = graph.nodes.iter().map(|node| whole(node.phase.0.saturating_sub(origin.0))).collect();
     let found = end_to_end(&tokens, &rates, responses, &jitters).map_err(|error| error.to_string())?;
     let is_sink = graph.sinks();
-    let node = |index: usize| NodeBound {
-        task: first + index,
-        offset: Nanos(ceil_ticks(&found.offsets[index])),
-        completion: Nanos(ceil_ticks(&found.completions[index])),
-        is_sink: is_sink[index],
-    };
     let phases: Vec<_> = graph.nodes.iter().map(|node| whole(node.phase.0)).collect();
     let latencies = latencies(&tokens, &rates, responses, &phases).map_err(|error| error.to_string())?;
+    let absolute = end_to_end(&tokens, &rates, responses, &phases).map_err(|error| error.to_string())?;
+    let node = |index: usize| {
+        let pending = &absolute.completions[index] - &absolute.offsets[index];
+        let latency = latencies[index].as_ref();
+        NodeBound {
+            task: first + index,
+            offset: Nanos(ceil_ticks(&found.offsets[index])),
+            completion: Nanos(ceil_ticks(&found.completions[index])),
+            released_after_source: latency.map(|latency| Nanos(ceil_ticks(&(latency - &pending)))),
+            complete_after_source: latency.map(|latency| Nanos(ceil_ticks(latency))),
+            is_sink: is_sink[index],
+        }
+    };
     let of_sinks =
         latencies.iter().zip(&is_sink).filter(|(_, is_sink)| **is_sink).filter_map(|(latency, _)| latency.as_ref());
     let latency = of_sinks.map(ceil_ticks).max().map(Nanos);

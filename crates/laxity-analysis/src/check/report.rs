@@ -180,7 +180,7 @@ pub enum BoundSource {
     Test(Test),
     /// The test that accepted bounds no response times, but deadlines are met.
     Deadline,
-    /// Deadline plus tardiness bound.
+    /// The analysis of bounded tardiness: deadline plus tardiness bound, or less where the deadline is far beyond the period.
     Tardiness,
 }
 
@@ -202,7 +202,7 @@ pub struct GraphReport {
     pub nodes: Result<Vec<NodeBound>, String>,
 }
 
-/// A node's bounds, relative to the n-th period of the node.
+/// A node's bounds: relative to the n-th period of the node, as the first source of its graph arrives; and relative to its sources' jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeBound {
     /// Index into [`Report::tasks`].
@@ -213,6 +213,13 @@ pub struct NodeBound {
     /// By when it completes.
     #[serde(rename = "completion_ns")]
     pub completion: Nanos,
+    /// The same as `offset`, from the arrival of the oldest of the sources' jobs whose tokens it takes, directly or through others;
+    /// `None` where no source leads to it.
+    #[serde(rename = "released_after_source_ns")]
+    pub released_after_source: Option<Nanos>,
+    /// The same of its completion: of sinks no more than [`GraphReport::end_to_end`].
+    #[serde(rename = "complete_after_source_ns")]
+    pub complete_after_source: Option<Nanos>,
     /// Whether it feeds no other node.
     pub is_sink: bool,
 }

@@ -124,15 +124,16 @@ pub fn terms(report: &Report) -> Table {
 /// A row for each node of a graph.
 pub fn nodes(report: &Report) -> Table {
     let bounds = report.graphs.iter().flat_map(|graph| graph.nodes.iter().flatten());
-    let longest = bounds.clone().map(|node| node.completion).max().unwrap_or(Nanos::ZERO);
+    let longest = bounds.clone().filter_map(|node| node.complete_after_source).max().unwrap_or(Nanos::ZERO);
     let unit = TimeUnit::for_longest(longest);
     let heading = format!("after the sources, {}", unit.name);
     let mut table = Table::of("node").group(&heading, &["released by", "complete by"]).text("");
+    let show = |time: Option<Nanos>| time.map_or_else(|| Cell::faint("-"), |time| unit.show(time).into());
     for node in bounds {
         table.row(vec![
             cut(&report.tasks[node.task].name, NAME_WIDTH_MAX).into(),
-            unit.show(node.offset).into(),
-            unit.show(node.completion).into(),
+            show(node.released_after_source),
+            show(node.complete_after_source),
             Cell::faint(if node.is_sink { "sink" } else { "" }),
         ]);
     }
