@@ -278,7 +278,10 @@ fn graphs_get_end_to_end_bounds() {
     let graph = &report["graphs"][0];
     assert_eq!(keys(graph), set(&["name", "end_to_end_ns", "reason", "nodes"]));
     assert_eq!(graph["end_to_end_ns"], 22_900_000);
-    assert_eq!(keys(&graph["nodes"][0]), set(&["task", "offset_ns", "completion_ns", "is_sink"]));
+    assert_eq!(
+        keys(&graph["nodes"][0]),
+        set(&["task", "offset_ns", "completion_ns", "released_after_source_ns", "complete_after_source_ns", "is_sink"])
+    );
     assert_eq!(report["tasks"][2]["period_ns"], 4_200_000);
 }
 
