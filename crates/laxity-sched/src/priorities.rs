@@ -38,7 +38,7 @@ impl Task {
         if is_above || shared.config.locks.is_empty() {
             let event = |state: &mut ClusterGuard<'_>| {
                 shared.set_above(task, is_above);
-                state.handle(task, Event::Prioritized { task, level: shared.own_level(task) });
+                state.change(Change::Prioritized { task, level: shared.own_level(task) });
             };
             return self.event(watch, Phase::Pending, event).map(drop);
         }

@@ -151,6 +151,26 @@ impl Watch for Heard {
     }
 }
 
+/// What the policy decides while a job is above all others follows from that, so that recorders must know.
+#[test]
+fn the_top_priority_is_among_the_changes_that_a_watch_hears_of() {
+    let door = lock::Config::Queue { replicas: 1, order: EngineOrder::Priority, progress: lock::Progress::Inheritance };
+    let cpu = *usable().last().expect("it runs somewhere");
+    for locks in [vec![], vec![door]] {
+        let config = Config { locks, ..Config::new(Rule::Edf, vec![vec![cpu]]) };
+        let Some((_place, system)) = on("top-heard", config) else { return };
+        let task = task(&system, "t", 60_000);
+        let job = release(&task, 0);
+        for (is_above, level) in [(true, (0, task.id().0)), (false, (job.deadline.0, task.id().0))] {
+            let mut heard = Heard::default();
+            task.top_priority_watched(is_above, &mut heard).expect("it has a job");
+            let changes: Vec<Change> = heard.0.iter().flat_map(|decision| decision.changes.iter().copied()).collect();
+            assert_eq!(changes, [Change::Prioritized { task: task.id(), level }], "above: {is_above}");
+        }
+        task.complete().expect("it has a job");
+    }
+}
+
 /// With two decisions, the waiter would have the only CPU between them, and complete first.
 #[test]
 fn a_job_whose_last_step_is_an_unlock_completes_by_the_same_decision() {

@@ -6,7 +6,8 @@ use laxity_testing::skip;
 use laxity_trace::metrics::{MemorySummary, Metrics};
 use laxity_trace::{Event, Record, Sink};
 
-use crate::harness::{SEED, live_by, ms, simulated};
+use crate::harness::{SEED, live_by, ms, simulated, workload};
+use crate::scheduled::followed;
 
 /// The example, on the two CPUs that tests may count on.
 fn protected() -> Option<Workload> {
@@ -65,6 +66,27 @@ fn best_effort_cpus_are_throttled_while_a_job_uses_the_gpu_and_only_then() {
             _ => None,
         });
         assert!(budgets.into_iter().all(|budget| budget == 16_000_000), "{linux}: the file's budget");
+    }
+}
+
+/// A job above all others keeps the only CPU, though the thread for its operation's interrupt is ready and precedes it otherwise.
+#[test]
+fn the_ceiling_of_the_bandwidth_lock_is_in_the_trace_where_laxity_schedules() {
+    for policy in ["P-FP", "P-EDF", "P-RM"] {
+        for kernel in ["{ kernel = \"1 ms\" }", "{ kernel = \"1 ms\", asynchronous = true }"] {
+            let workload = workload(&format!(
+                "scheduler = \"{policy}\"\n\
+                 [platform]\ncpus = 1\n[[platform.gpu]]\nname = \"g\"\nbandwidth = \"1 GB/s\"\n\
+                 [gpu_management]\narbitration = \"k_fmlp\"\nbandwidth_lock = {{ budget = \"50 MB/s\" }}\n\
+                 [[task]]\nname = \"t0\"\nperiod = \"20 ms\"\npriority = 1\n\
+                 body = [{{ cpu = \"200 us\" }}, {kernel}, {{ cpu = \"3 ms\" }}]\n"
+            ));
+            let Some(records) = followed(&workload, ms(100)) else { return };
+            let ceilings = records.iter().filter(
+                |record| matches!(record.event, Event::Priority { level: 0, job, .. } if job.task == TaskId(0)),
+            );
+            assert!(ceilings.count() > 0, "{policy} {kernel}: jobs that hold the lock are above all");
+        }
     }
 }
 
