@@ -67,6 +67,32 @@ fn a_server_ranks_by_its_own_period() {
     assert_eq!(drawn(vec![other(), served(ServerKind::CbsSoft, 4, 30)], "G-RM", 9), "cpu0 1111000..");
 }
 
+/// The judge goes by what the header says, and not by what budgets say about themselves.
+#[test]
+fn servers_of_more_bandwidth_than_the_header_says_are_found() {
+    for kind in [ServerKind::CbsHard, ServerKind::CbsSoft, ServerKind::Sporadic] {
+        for scheduler in ["P-EDF", "P-RM"] {
+            let server = TaskServer { kind, budget: ms(1), period: Some(ms(2)) };
+            let served = Task { server: Some(server), ..Task::periodic("served", ms(90), ms(100)) };
+            let workload =
+                Workload::new("w", Platform::identical(1), vec![served, Task::periodic("other", ms(1), ms(7))]);
+            let scheduler: Scheduler = scheduler.parse().expect("it is one");
+            let plan = Plan::new(&workload, &scheduler, 0).expect("all of it can be simulated");
+            let records = run(&workload, &scheduler, Instant::from_millis(200), 0);
+            let found = |change: &dyn Fn(&mut laxity_trace::ServerInfo)| {
+                let mut header = plan.header.clone();
+                change(&mut header.servers[0]);
+                check::legality(&header, &records, |_| None).violations.len()
+            };
+            assert_eq!(found(&|_| {}), 0, "{kind:?} {scheduler}");
+            // The true one gets five times as much, and one and a half times.
+            assert!(found(&|server| server.period = ms(10)) > 0, "{kind:?} {scheduler}");
+            assert!(found(&|server| server.period = ms(3)) > 0, "{kind:?} {scheduler}");
+            assert!(found(&|server| server.budget = Nanos(500_000)) > 0, "{kind:?} {scheduler}");
+        }
+    }
+}
+
 // --- Whatever the system --------------------------------------------------------------------------------------------
 
 prop_compose! {

@@ -101,6 +101,92 @@ fn budgets_that_are_too_large_or_due_at_a_wrong_time_are_found() {
     );
 }
 
+/// ```text
+///   given     v   v   v             2 of 2, in 10
+///   job       ##..##..#
+/// ```
+#[test]
+fn budgets_that_come_more_often_than_once_in_a_period_are_found_whatever_they_say() {
+    let spans = [(0, 2), (4, 6), (8, 9)];
+    let wrong = |what| Problem::WrongBudget { task: TaskId(0), what };
+    let short =
+        |when: u64, deadline: u64| wrong(BudgetProblem::Short { deadline: at(deadline), expected: at(when + 10) });
+    let claims_a_shorter_period = trace(&spans, &[(0, 2, 4), (4, 2, 8), (8, 2, 12)]);
+    assert_eq!(simulated(ServerKind::CbsHard, &claims_a_shorter_period), [short(0, 4), short(4, 8), short(8, 12)]);
+    let early = |due| wrong(BudgetProblem::Early { due: at(due) });
+    let none_is_back = wrong(BudgetProblem::NotBack { budget: ms(2), back: Nanos::ZERO });
+    let found_at_once = simulated(ServerKind::Sporadic, &claims_a_shorter_period);
+    assert_eq!(found_at_once, [short(0, 4), none_is_back, none_is_back]);
+    let claims_nothing = trace(&spans, &[(0, 2, 10), (4, 2, 14), (8, 2, 18)]);
+    for origin in [Origin::Simulated, Origin::Live] {
+        assert_eq!(found(ServerKind::CbsHard, origin, &claims_nothing), [early(10), early(14)], "{origin:?}");
+        assert_eq!(found(ServerKind::Sporadic, origin, &claims_nothing), [none_is_back; 2], "{origin:?}");
+    }
+    // A job that had work all the time: the last budget is due too early whenever it says that it was given.
+    let claims_the_past = trace(&[(0, 2), (4, 6), (14, 15)], &[(0, 2, 10), (10, 2, 20), (14, 2, 24)]);
+    let claims_the_past = found(ServerKind::CbsHard, Origin::Live, &claims_the_past);
+    assert_eq!(claims_the_past, [early(20)]);
+}
+
+#[test]
+fn another_budget_while_the_one_before_is_not_used_up_is_found() {
+    let wrong = [Problem::WrongBudget { task: TaskId(0), what: BudgetProblem::Unused { left: ms(1) } }];
+    let goes_on = trace(&[(0, 3)], &[(0, 2, 10), (1, 2, 20)]);
+    assert_eq!(simulated(ServerKind::CbsSoft, &goes_on), wrong);
+    let waits = trace(&[(0, 1), (10, 12)], &[(0, 2, 10), (10, 2, 20)]);
+    assert_eq!(simulated(ServerKind::CbsHard, &waits), wrong);
+    assert_eq!(simulated(ServerKind::Sporadic, &waits), wrong);
+    // Live it may have used the budget up unseen.
+    for (kind, records) in
+        [(ServerKind::CbsSoft, &goes_on), (ServerKind::CbsHard, &waits), (ServerKind::Sporadic, &waits)]
+    {
+        assert_eq!(found(kind, Origin::Live, records), [], "{kind:?}");
+    }
+}
+
+#[test]
+fn budgets_of_bandwidth_servers_are_whole() {
+    let halves = trace(&[(0, 1), (10, 11)], &[(0, 1, 10), (10, 1, 20)]);
+    let what = BudgetProblem::Small { budget: ms(1), whole: ms(2) };
+    let wrong = Problem::WrongBudget { task: TaskId(0), what };
+    assert_eq!(simulated(ServerKind::CbsHard, &halves), [wrong; 2]);
+    assert_eq!(simulated(ServerKind::CbsSoft, &halves), [wrong, wrong]);
+    // What was used beyond a budget is missing in the next one.
+    assert_eq!(found(ServerKind::CbsHard, Origin::Live, &halves), []);
+    let text = legality(&header(ServerKind::CbsHard, Origin::Simulated), &halves[..4], |_| None).to_string();
+    assert_eq!(text, "at 0 ms the server T0 is given a budget of 1 ms; a whole one is 2 ms\n");
+}
+
+/// Of 2 one is used at 0, the other one at 4; so each comes back by itself.
+///
+/// ```text
+///   given     v   v     v   v       all; the rest; what was used at 0; at 4
+///   job       #...#.....#...#
+/// ```
+#[test]
+fn each_part_of_a_sporadic_budget_comes_back_a_period_after_its_use_began() {
+    let job = |index| JobId { index, ..JOB };
+    let whole = |third: u64, fourth: u64| {
+        let mut records = Vec::new();
+        let starts = [(0, 2, 10), (4, 1, 14), (third, 1, third + 10), (fourth, 1, fourth + 10)];
+        for (index, (when, budget, deadline)) in (0..).zip(starts) {
+            let mut record = |when, event| records.push(Record { at: at(when), event });
+            record(when, Event::Release { job: job(index), deadline: at(when + 30) });
+            record(when, Event::Replenish { task: TaskId(0), budget: ms(budget), deadline: at(deadline) });
+            record(when, Event::Ready { job: job(index), cpu: CPU });
+            record(when, Event::Dispatch { cpu: CPU, job: job(index) });
+            record(when + 1, Event::Complete { cpu: CPU, job: job(index) });
+        }
+        let of_budgets = |what: &Problem| matches!(what, Problem::WrongBudget { .. });
+        simulated(ServerKind::Sporadic, &records).into_iter().filter(of_budgets).collect::<Vec<_>>()
+    };
+    let none_is_back = BudgetProblem::NotBack { budget: ms(1), back: Nanos::ZERO };
+    let wrong = [Problem::WrongBudget { task: TaskId(0), what: none_is_back }];
+    assert_eq!(whole(10, 14), []);
+    assert_eq!(whole(9, 14), wrong);
+    assert_eq!(whole(10, 13), wrong);
+}
+
 /// A section that outlasts the budget comes to its end.
 #[test]
 fn a_section_may_outlast_the_budget() {
