@@ -14,6 +14,8 @@ fn header(cpus: u16) -> TraceHeader {
     let scheduler: Scheduler = "G-EDF/CQm".parse().expect("a scheduler of paper 002");
     let mut header = TraceHeader::new(Origin::Simulated, "wide", cpus.into(), scheduler);
     header.costs.tick = Nanos(10);
+    // A quantum begins wherever a CPU ticks below.
+    header.quantum = Nanos(1_000);
     let task = |task: u16| TaskInfo {
         name: format!("t{task}"),
         period: Nanos::from_millis(10),

@@ -301,6 +301,8 @@ pub enum Problem {
         /// The quantum.
         quantum: Nanos,
     },
+    /// A CPU that runs jobs handled the interrupt of a release, where another is dedicated to them.
+    NotDedicated,
     /// The CPU is linked to a job while a more urgent one is ready and unlinked.
     Inversion {
         /// How urgent the linked job is.

@@ -191,6 +191,9 @@ impl Violation {
             Problem::LinkedWithinQuantum { quantum } => {
                 write!(f, "{job} is linked to {cpu} within a quantum of {quantum} instead of at its start")
             }
+            Problem::NotDedicated => {
+                write!(f, "{job} is released by {cpu}, which runs jobs, while another CPU is dedicated to interrupts")
+            }
             Problem::Inversion { urgency, waiting, waiting_urgency } => {
                 write!(
                     f,

@@ -3,6 +3,7 @@
 #[path = "../check_reference/mod.rs"]
 mod check_reference;
 
+mod dedicated;
 mod gpus;
 mod graphs;
 mod legality;

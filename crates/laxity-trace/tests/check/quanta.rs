@@ -186,6 +186,61 @@ fn tick_handlers_that_take_time_link_while_they_run() {
     assert_eq!(only(&judge(&header, &with_ticks(6))), (6, Some(CpuId(1)), Some(B), what));
 }
 
+/// Quanta of 4, and handlers of one unit from 2, 6 and 10 on: of ticks that are shorter than quanta.
+#[test]
+fn a_tick_handler_within_a_quantum_links_nothing() {
+    for quanta in [Quanta::Aligned, Quanta::Staggered] {
+        let header = with_overheads(quantum_driven(quanta));
+        let late = |cpu: u64| if quanta == Quanta::Staggered { 2 * cpu } else { 0 };
+        let mut events = second_job_linked_at(late(1) + 3);
+        (events[2].0, events[3].0) = (1, 1);
+        events.retain(|&(_, event)| event != Event::End);
+        let handlers = [0, 2, 4, 6, 8].into_iter().flat_map(|at| [(at + late(0), 0), (at + late(1), 1)]);
+        events.extend(handlers.map(|(at, cpu)| (at, overhead(cpu, OverheadKind::Tick, 1))));
+        events.push((14, Event::End));
+        events.sort_by_key(|&(time, _)| time);
+        let found = judge(&header, &events).violations;
+        let what = Problem::LinkedWithinQuantum { quantum: Nanos(4 * UNIT.0) };
+        assert!(found.iter().any(|it| it.what == what && it.job == Some(B)), "{quanta:?}: {found:?}");
+    }
+}
+
+/// Both CPUs handle something else where the quantum of 4 begins, up to `until`; then comes the tick. B is linked at 7.
+fn delayed_tick(until: u64) -> Vec<(u64, Event)> {
+    let mut events = with_ticks(7);
+    events.retain(|&(at, event)| {
+        at != 4 || event != overhead(0, OverheadKind::Tick, 1) && event != overhead(1, OverheadKind::Tick, 1)
+    });
+    for cpu in [0, 1] {
+        events.push((3, overhead(cpu, OverheadKind::Release, until - 3)));
+        events.push((6, overhead(cpu, OverheadKind::Tick, 1)));
+    }
+    events.sort_by_key(|&(time, _)| time);
+    events
+}
+
+#[test]
+fn a_tick_handler_is_late_only_where_something_else_is_handled() {
+    let header = with_overheads(quantum_driven(Quanta::Aligned));
+    assert_eq!(judge(&header, &delayed_tick(6)).to_string(), "");
+    let what = Problem::LinkedWithinQuantum { quantum: Nanos(4 * UNIT.0) };
+    assert_eq!(only(&judge(&header, &delayed_tick(5))), (7, Some(CpuId(1)), Some(B), what));
+}
+
+/// The other overheads take time.
+#[test]
+fn where_ticks_cost_nothing_links_come_with_quanta_or_after_what_delayed_them() {
+    let mut header = with_overheads(quantum_driven(Quanta::Aligned));
+    header.costs.tick = Nanos::ZERO;
+    assert_eq!(judge(&header, &second_job_linked_at(4)).to_string(), "");
+    let what = Problem::LinkedWithinQuantum { quantum: Nanos(4 * UNIT.0) };
+    assert_eq!(only(&judge(&header, &second_job_linked_at(5))), (5, Some(CpuId(1)), Some(B), what));
+    let mut delayed = second_job_linked_at(5);
+    let handled = [0, 1].map(|cpu| (3, overhead(cpu, OverheadKind::Release, 2)));
+    delayed.splice(6..6, handled);
+    assert_eq!(judge(&header, &delayed).to_string(), "");
+}
+
 #[test]
 fn a_quantum_that_passes_without_the_link_it_owed_is_found() {
     let header = with_overheads(quantum_driven(Quanta::Aligned));
@@ -262,7 +317,7 @@ fn a_cpu_that_became_idle_at_the_boundary_is_owed_a_job() {
 fn a_quantum_without_any_record_is_judged_too() {
     let mut header = with_overheads(quantum_driven(Quanta::Aligned));
     header.costs.tick = Nanos::ZERO;
-    let mut events = second_job_linked_at(9);
+    let mut events = second_job_linked_at(8);
     events.pop();
     events.push((10, Event::End));
     let what = Problem::NotWorkConserving { waiting: B, waiting_urgency: deadline(21) };

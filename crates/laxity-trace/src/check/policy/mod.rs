@@ -1,5 +1,6 @@
 //! Does a schedule follow the scheduler its header names?
 
+mod dedicated;
 mod links;
 mod quanta;
 mod ticks;
@@ -10,6 +11,7 @@ use laxity_model::{
     CpuId, Instant, InterruptHandling, Invocation, JobId, Nanos, OverheadCosts, OverheadKind, PriorityRule, Quanta,
 };
 
+use self::dedicated::Dedicated;
 use self::links::{Links, Ready};
 use self::quanta::Boundaries;
 use self::ticks::Ticks;
@@ -35,10 +37,12 @@ use crate::{Event, Origin, Sink, TraceHeader};
 /// - Quantum-driven, else: the tick handler acts some time after the boundary, so the rule is judged at the end of each
 ///   quantum: a job that was ready before the quantum began and is still unlinked must not be more urgent than a linked
 ///   one, nor may a CPU have been without a link for all of the quantum. A quantum does not count whose tick waited behind
-///   other interrupts to its end. If ticks cost time, a job may become linked only while a tick handler runs.
+///   other interrupts to its end. A job may become linked only while a tick handler runs that began at a boundary, or as
+///   soon as what kept it from that was over; where ticks cost no time, at a boundary or after such a delay.
 /// - The fair class ranks no job: after the last record of every instant no CPU is without a link while a job of its
 ///   cluster waits.
 /// - In a simulation without overheads, each CPU moreover runs what it is linked to.
+/// - Where a CPU is dedicated to interrupts, no other one releases the jobs of timers, in simulations.
 ///
 /// Where a quantum decides for some time, it goes by the priorities of when it began.
 ///
@@ -62,6 +66,7 @@ pub struct PolicyCheck {
     is_klmirqd: bool,
     /// A simulation without overheads: decisions and switches take no time.
     ideal: bool,
+    dedicated: Option<Dedicated>,
     /// Best-effort jobs are below all others, and of no cluster.
     view: RealTimeView,
     replay: Replay,
@@ -119,6 +124,7 @@ impl PolicyCheck {
             is_klmirqd: matches!(header.handling, InterruptHandling::Klmirqd { .. }),
             // Where devices interrupt, a boundary may find the CPU busy though no overhead is charged.
             ideal: is_free && !(has_devices && header.scheduler.invocation == Invocation::QuantumDriven),
+            dedicated: Dedicated::new(header),
             view: RealTimeView::new(header),
             replay: Replay::new(header),
             links: Links::new(header),
@@ -399,6 +405,8 @@ impl Sink for PolicyCheck {
             self.now = at;
         }
         self.follow_ticks(at, event);
+        let foreign = self.dedicated.as_mut().and_then(|dedicated| dedicated.judge(at, event));
+        foreign.into_iter().for_each(|violation| self.report.push(violation));
         let mut linked_before = None;
         if let Event::Link { cpu, job: Some(job) } = event {
             self.judge_link(at, cpu, job);

@@ -72,9 +72,26 @@ impl Boundaries {
         at.0.checked_sub(self.quantum.0).map(Instant)
     }
 
-    /// A tick handler ran on `cpu`.
+    /// The last boundary of `cpu` at or before `at`, if there was one.
+    fn last_until(&self, cpu: CpuId, at: Instant) -> Option<Instant> {
+        let since = at.0.checked_sub(self.cpus[cpu.index()].phase.0)?;
+        Some(Instant(at.0 - since % self.quantum.0))
+    }
+
+    /// Whether a quantum of `cpu` began within its scheduler or interrupt code that goes on at `at`. The tick of the boundary
+    /// may wait for the end of that.
+    fn is_busy_since_boundary(&self, cpu: CpuId, at: Instant) -> bool {
+        let (from, to) = self.cpus[cpu.index()].busy;
+        at <= to && self.last_until(cpu, at).is_some_and(|boundary| from <= boundary)
+    }
+
+    /// A tick handler ran on `cpu`, after it was covered. A tick within a quantum decides nothing: ticks
+    /// are shorter than quanta, or it is the interrupt of a memory regulator.
     fn ticked(&mut self, cpu: CpuId, from: Instant, to: Instant) {
-        let Some(quanta) = self.cpus.get_mut(cpu.index()) else { return };
+        if self.cpus.get(cpu.index()).is_none() || !self.is_busy_since_boundary(cpu, from) {
+            return;
+        }
+        let quanta = &mut self.cpus[cpu.index()];
         quanta.tick = Some((from, to));
         if let Some(until) = quanta.cluster.and_then(|cluster| self.ticks_until.get_mut(cluster)) {
             *until = Some(to).max(*until);
@@ -125,18 +142,24 @@ impl Boundaries {
     }
 
     /// Whether a job may become linked to `cpu`, of a cluster, at `at`: at a boundary where decisions take no time, while
-    /// a tick handler runs where those take time, else at any time. Aligned quanta are decided by the first tick handler
-    /// of the cluster, staggered ones each by its own.
+    /// the tick handler of a boundary runs where those take time; else at a boundary, or as soon as what the CPU did there is
+    /// over. Aligned quanta are decided by the first tick handler of the cluster, staggered ones each by its own.
     pub fn may_link(&self, cpu: CpuId, at: Instant, ideal: bool) -> bool {
+        let is_boundary = self.first_from(cpu, at) == Some(at);
         if ideal {
-            return self.first_from(cpu, at) == Some(at);
+            return is_boundary;
         }
         let CpuQuanta { cluster, tick, .. } = self.cpus[cpu.index()];
-        match self.quanta {
-            _ if !self.ticks_cost => true,
+        match (self.ticks_cost, self.quanta) {
             // A handler is recorded when it begins, so one that did not end runs now.
-            Quanta::Aligned => cluster.is_some_and(|cluster| Some(at) <= self.ticks_until[cluster]),
-            Quanta::Staggered => tick.is_some_and(|(from, to)| from <= at && at <= to),
+            (true, Quanta::Aligned) => cluster.is_some_and(|cluster| Some(at) <= self.ticks_until[cluster]),
+            (true, Quanta::Staggered) => tick.is_some_and(|(from, to)| from <= at && at <= to),
+            (false, Quanta::Aligned) => {
+                let is_same = |other: &CpuId| self.cpus[other.index()].cluster == cluster;
+                let mut cpus = (0..self.cpus.len() as u16).map(CpuId).filter(is_same);
+                is_boundary || cpus.any(|cpu| self.is_busy_since_boundary(cpu, at))
+            }
+            (false, Quanta::Staggered) => is_boundary || self.is_busy_since_boundary(cpu, at),
         }
     }
 }
