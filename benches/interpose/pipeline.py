@@ -1,7 +1,7 @@
 """An image pipeline of OpenCV's T-API on synthetic frames: so many of them for each line of its input, a number.
 
-Answers each line with a digest of all results so far and milliseconds a frame: the lower quartile, as others may have a CPU
-meanwhile.
+Answers each line with a digest of all results so far and milliseconds a frame: the lower quartile, as others may have a
+CPU meanwhile.
 """
 
 import hashlib

@@ -2,8 +2,8 @@
 //! pipeline of OpenCV, with the layer and without in turns. The arbitration is free: no other program wants the GPU.
 //!
 //! Two processes of a program, one with the layer and one without, are measured for some milliseconds each by turns: a virtual
-//! CPU shares its core with other guests, and what they do changes more from second to second than a layer costs. What
-//! it adds is the median difference between neighbours, and of that the median over several pairs, as a process keeps
+//! CPU shares its core with other guests, and what they do changes more from second to second than a layer costs. A layer
+//! adds the median difference between neighbours, and of that the median over several pairs, as a process keeps
 //! how its memory lies and which CPUs its driver's threads settled on.
 //!
 //! The last line is of one CPU. On several it is Linux that decides how long a launch takes: whether a driver's thread wakes

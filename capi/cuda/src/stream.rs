@@ -77,7 +77,7 @@ impl Stream {
     }
 
     /// A thread is about to wait for what the driver has of the stream, all of it or up to that place: waits until it is over, if
-    /// threads are to be suspended. What other threads are held back with the driver does not wait for either.
+    /// threads are to be suspended. Operations with which other threads are held back are none that the driver waits for.
     pub fn before_wait(&self, until: Option<Position>) {
         match self.watch.last_until(until) {
             Some(last) => self.live.wait_until_open(last, false),

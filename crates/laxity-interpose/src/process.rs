@@ -206,7 +206,7 @@ impl Process {
         is_any
     }
 
-    /// Whether a stream of this process waits for a grant: an idle one, whoever's job it is, keeps no token then.
+    /// Whether a stream of this process waits for a grant: one that is idle keeps no token then, also in the middle of a job.
     pub(crate) fn is_any_waiting(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
