@@ -7,6 +7,7 @@ use laxity_model::{
     ThreadPriority, TokenHold, Waiting, Workload,
 };
 
+use crate::beyond;
 use crate::graphs::{self, Kind};
 use crate::one_cpu;
 use crate::protected;
@@ -71,6 +72,8 @@ pub enum Feature {
     AcrossGpus,
     /// EDF on one CPU: sections that cannot be preempted, release jitter, and resources of any protocol.
     OneCpu,
+    /// EDF on several CPUs, with deadlines beyond periods.
+    Beyond,
     /// GPU operations under the bandwidth lock, one after another, beside graphs; what cannot be analysed is refused.
     Protected,
     /// One of the others, with servers, devices and a graph besides; what cannot be analysed together is refused.
@@ -79,7 +82,7 @@ pub enum Feature {
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 26] = [
+    pub const ALL: [Feature; 27] = [
         Feature::Tokens,
         Feature::Donors,
         Feature::Halves,
@@ -104,6 +107,7 @@ impl Feature {
         Feature::Across,
         Feature::AcrossGpus,
         Feature::OneCpu,
+        Feature::Beyond,
         Feature::Protected,
         Feature::Mixed,
     ];
@@ -119,6 +123,7 @@ impl Feature {
             Feature::Mixed => return mixed(seed),
             Feature::Copies => return graphs::system(Kind::Copies, seed),
             Feature::OneCpu => return one_cpu::system(seed),
+            Feature::Beyond => return beyond::system(seed),
             Feature::Protected => return protected::system(seed),
             Feature::Rates => return graphs::system(Kind::Rates, seed),
             Feature::Spread => return graphs::system(Kind::Spread, seed),

@@ -5,6 +5,7 @@ use laxity_plan::Plan;
 use laxity_sim::Simulator;
 use laxity_trace::{Record, TraceHeader};
 
+mod beyond;
 pub mod budgets;
 pub mod coarse;
 pub mod features;
