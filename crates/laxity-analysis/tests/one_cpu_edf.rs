@@ -1,7 +1,8 @@
 //! EDF on one CPU against schedules tick by tick, over all offsets: response times are exact, and with sections never exceeded.
 
 use laxity_analysis::edf::{Blocking, Load, Section, demand, response_times};
-use laxity_analysis::{AnalysisTask, Limits, TaskSet};
+use laxity_analysis::overheads::InterruptStream;
+use laxity_analysis::{AnalysisTask, Limits, Outcome, Precondition, TaskSet};
 use laxity_model::rng::SplitMix64;
 
 /// A task, its release jitter, and how much of each job cannot be preempted once it begins.
@@ -141,4 +142,70 @@ fn no_job_that_finds_a_section_exceeds_its_bound() {
         met += u32::from(is_schedulable);
     }
     assert!(checked > 1_000 && met > 500 && attained > checked, "{checked} sets, {met} met, {attained} attained");
+}
+
+/// The formula of the papers for one task, all of whose jobs that are due by `d` count: the largest `L - a` over all arrivals within
+/// `reach` ticks.
+fn by_the_papers(load: &Load<'_>, measured: usize, reach: u64) -> u64 {
+    let one = load.set.tasks()[measured];
+    let response = |due: u64| {
+        let mut length = 1;
+        loop {
+            let window = length + u64::from(one.ends_waiting);
+            let of = |(index, (task, &jitter)): (usize, (&AnalysisTask, &u64))| {
+                let by_due = (due + jitter).checked_sub(task.deadline).map_or(0, |room| room / task.period + 1);
+                let released = (window + jitter).div_ceil(task.period);
+                task.wcet * if index == measured { by_due } else { by_due.min(released) }
+            };
+            let jobs: u64 = load.set.tasks().iter().zip(load.jitter).enumerate().map(of).sum();
+            let handlers: u128 = load.streams.iter().map(|stream| stream.time(window)).sum();
+            let next = load.blocking.at(due) + jobs + handlers as u64;
+            if next <= length {
+                return (length + one.deadline).saturating_sub(due);
+            }
+            length = next;
+        }
+    };
+    (one.deadline - load.jitter[measured]..=reach + one.deadline).map(response).max().expect("one arrival at least")
+}
+
+#[test]
+fn one_look_at_each_instant_finds_what_the_papers_find_task_by_task() {
+    let (mut checked, mut late) = (0, 0);
+    for seed in 0..4_000u64 {
+        let rng = &mut SplitMix64::new(seed ^ 0x70a9u64);
+        let timed = random(rng, seed % 2 == 1, seed % 3 == 1);
+        let ending = |timed: &Timed| AnalysisTask { ends_waiting: timed.section % 2 == 1, ..timed.task };
+        let set = TaskSet::new(1, timed.iter().map(ending).collect()).expect("in range");
+        let jitter: Vec<u64> = timed.iter().map(|timed| timed.jitter).collect();
+        // It keeps waiting what is due like the first task at the earliest, which may be as late as its own job.
+        let from = if seed % 4 == 1 { timed[0].task.deadline - timed[0].jitter } else { 0 };
+        let section = |timed: &Timed| Section { from, until: timed.task.deadline - timed.jitter, time: timed.section };
+        let (once, each) = timed.split_at(timed.len() / 2);
+        let [once, each] = [once, each].map(|some| some.iter().map(section).collect::<Vec<_>>());
+        let blocking = Blocking::new(&once, &each);
+        let stream = |rng: &mut SplitMix64| InterruptStream {
+            cost: rng.below(2),
+            period: rng.between(6, 20),
+            ahead: rng.below(20),
+        };
+        let streams: Vec<InterruptStream> = (0..rng.below(3)).map(|_| stream(rng)).collect();
+        let load = Load { set: &set, jitter: &jitter, blocking: &blocking, streams: &streams };
+        let Ok(found) = response_times(load, &Limits::default()) else { continue };
+        let papers: Vec<u64> = (0..timed.len()).map(|task| by_the_papers(&load, task, 500)).collect();
+        assert!(found.is_complete, "seed {seed}");
+        assert_eq!(found.times, papers, "seed {seed}: {timed:?} {streams:?}");
+        checked += 1;
+        late += u32::from(papers.iter().zip(&timed).any(|(&time, timed)| time > timed.task.deadline));
+    }
+    assert!(checked > 1_000 && late > 300, "{checked} sets, {late} of them late");
+}
+
+#[test]
+fn a_cpu_in_use_all_the_time_has_no_busy_periods_if_jobs_end_with_a_wait() {
+    let task = AnalysisTask { ends_waiting: true, ..AnalysisTask::implicit(2, 4) };
+    let set = TaskSet::new(1, vec![task, AnalysisTask::implicit(4, 8)]).expect("in range");
+    let load = Load { set: &set, jitter: &[], blocking: &Blocking::default(), streams: &[] };
+    let found = response_times(load, &Limits { steps: 1_000, ..Limits::default() });
+    assert_eq!(found, Err(Outcome::NotApplicable(Precondition::UtilizationBelowCpus)));
 }

@@ -140,6 +140,17 @@ impl Analysis<'_> {
         self.workload.graphs.iter().any(depends) || !self.workload.chains.is_empty()
     }
 
+    /// Whether what is found of a cluster depends on what is found of no other, and not on tokens or replicas of its own.
+    pub fn is_apart(&self) -> bool {
+        !self.is_coupled() && self.flows.is_empty()
+    }
+
+    /// What `tasks` are to their clusters where each is [apart](Analysis::is_apart).
+    pub fn apart(&self, tasks: &[AnalysedTask]) -> Apart<'_> {
+        let (analysed, clusters) = with_budgets(&self.machine, &self.clusters, tasks);
+        Apart { analysis: self, analysed, clusters, busy: self.busy_periods(tasks) }
+    }
+
     /// What there is to be found. See the head of this file. Without `with_bounds` proven deadlines stand for the bounds of jobs that
     /// meet them, which is the same to all verdicts if these are not [coupled](Analysis::is_coupled).
     pub fn solve(&self, permille: u64, limits: &Limits, with_bounds: bool) -> Solution {
@@ -264,6 +275,26 @@ impl Analysis<'_> {
             }
         }
         tasks.into_iter().map(|task| task.expect("every task is in a cluster")).collect()
+    }
+}
+
+/// Clusters whose verdicts do not depend on one another, so that one may be found without the others.
+pub(super) struct Apart<'a> {
+    analysis: &'a Analysis<'a>,
+    analysed: Vec<AnalysedTask>,
+    clusters: Vec<Cluster>,
+    busy: Vec<Option<u64>>,
+}
+
+impl Apart<'_> {
+    /// The same as [`Analysis::solve`] finds of the cluster.
+    pub fn find(&self, cluster: usize, limits: &Limits, with_bounds: bool) -> Found {
+        let (machine, index) = (&self.analysis.machine, cluster);
+        let context = Context { machine, index, cluster: &self.clusters[index], analysed: &self.analysed };
+        let mut found = unbounded(&context).unwrap_or_else(|| find(&context, limits, with_bounds));
+        found.busy = self.busy[index];
+        found.conclude(&context);
+        found
     }
 }
 

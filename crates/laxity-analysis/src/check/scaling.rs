@@ -1,6 +1,8 @@
 //! By how much may all execution times grow before the criterion is no longer proven?
 
-use super::analysis::Analysis;
+use std::cell::Cell;
+
+use super::analysis::{Analysis, Found};
 use super::{Criterion, Options, Scaling, chains};
 use crate::Limits;
 
@@ -20,15 +22,38 @@ const PERMILLE_MAX: u64 = 100_000;
 pub(super) fn scaling(analysis: &Analysis<'_>, options: &Options, is_proven: bool) -> Scaling {
     let fewer = |limit: u64| (limit / 8).max(1);
     let limits = Limits { points: fewer(options.limits.points), steps: fewer(options.limits.steps), ..options.limits };
+    let latest_not_proven = Cell::new(0);
     let holds = |permille: u64| match permille {
         1_000 => is_proven,
+        _ if analysis.is_apart() => {
+            let cluster = analysis.not_proven(permille, options.criterion, &limits, latest_not_proven.get());
+            cluster.inspect(|&cluster| latest_not_proven.set(cluster)).is_none()
+        }
         _ => analysis.is_proven(permille, options.criterion, &limits),
     };
     let (permille, is_capped) = largest(holds, PERMILLE_MAX);
     Scaling { criterion: options.criterion, permille, is_capped }
 }
 
+impl Criterion {
+    fn is_proven_of(self, found: &Found) -> bool {
+        match self {
+            Criterion::Soft => found.soft.is_schedulable(),
+            Criterion::Hard => found.hard.is_schedulable(),
+        }
+    }
+}
+
 impl Analysis<'_> {
+    /// A cluster of which the criterion is not proven, where each is judged [apart](Analysis::is_apart), with execution times of
+    /// `permille` thousandths. Those beyond it are not looked at, and `first` is the first: often the same one again.
+    fn not_proven(&self, permille: u64, criterion: Criterion, limits: &Limits, first: usize) -> Option<usize> {
+        let tasks = self.scaled(permille);
+        let apart = self.apart(&tasks);
+        let clusters = (first..self.clusters.len()).chain(0..first);
+        clusters.into_iter().find(|&cluster| !criterion.is_proven_of(&apart.find(cluster, limits, false)))
+    }
+
     /// Whether the criterion is proven of all clusters and chains together, with execution times of `permille` thousandths.
     fn is_proven(&self, permille: u64, criterion: Criterion, limits: &Limits) -> bool {
         let solution = self.solve(permille, limits, self.is_coupled());
@@ -36,10 +61,7 @@ impl Analysis<'_> {
             let tasks = self.task_reports(&solution);
             chains::chains(self.workload, &tasks, &solution.together).iter().all(chains::is_in_time)
         };
-        match criterion {
-            Criterion::Soft => solution.found.iter().all(|found| found.soft.is_schedulable()),
-            Criterion::Hard => solution.found.iter().all(|found| found.hard.is_schedulable()) && in_time(),
-        }
+        solution.found.iter().all(|found| criterion.is_proven_of(found)) && (criterion == Criterion::Soft || in_time())
     }
 }
 

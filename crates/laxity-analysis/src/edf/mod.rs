@@ -62,16 +62,15 @@ impl Load<'_> {
         self.tasks().enumerate().map(first).collect()
     }
 
-    /// Without some time that nothing needs, a busy period may have no end.
-    fn leaves_time(&self) -> Result<(), Outcome> {
-        if self.is_plain() {
-            return Ok(());
-        }
+    /// A busy period may have no end if the CPU has too much to do; or just enough, where something comes beside the jobs, or they are
+    /// pending for an instant when all else is complete.
+    fn leaves_time(&self, closed: bool) -> Result<(), Outcome> {
         let costly = self.streams.iter().filter(|stream| stream.cost > 0);
         let handlers = costly.map(|stream| AnalysisTask::new(stream.cost, stream.period, stream.period));
         let all = TaskSet::new(1, self.set.tasks().iter().copied().chain(handlers).collect());
         match all.map(|all| all.compare_utilization_to_cpus()) {
             Ok(Ordering::Less) => Ok(()),
+            Ok(Ordering::Equal) if self.is_plain() && !closed => Ok(()),
             _ => Err(Outcome::NotApplicable(Precondition::UtilizationBelowCpus)),
         }
     }
@@ -83,7 +82,7 @@ impl Load<'_> {
     /// # Errors
     /// There may be none, or `steps` evaluations of a task's part did not suffice.
     fn busy_period(&self, closed: bool, steps: &mut u64, limits: &Limits) -> Result<u64, Outcome> {
-        self.leaves_time()?;
+        self.leaves_time(closed)?;
         let most = u128::from(self.blocking.most());
         let mut length = most + self.tasks().map(|(task, _)| u128::from(task.wcet)).sum::<u128>() + self.handlers(1);
         loop {

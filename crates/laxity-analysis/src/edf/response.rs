@@ -1,5 +1,8 @@
 //! Response times. Spuri, INRIA RR-2772, 1996; George, Rivierre & Spuri, INRIA RR-2966, 1996.
 
+use std::cmp::Reverse;
+use std::ops::Range;
+
 use super::{Load, due, spend};
 use crate::{AnalysisTask, Limits, Outcome};
 
@@ -25,9 +28,13 @@ pub struct Responses {
 /// L = B(d) + H(L) + sum over j of min( ceil((L + J_j) / T_j), floor((d + J_j - D_j) / T_j) + 1 ) * C_j
 /// ```
 ///
-/// where of task i itself all jobs count that are due by `d`. So its response time is at most the largest `L - a` over all
-/// `a >= -J_i` within the longest busy period. `L` grows only where another job is due by `d`, so these `d` are all that need
-/// to be looked at. Without blocking and handlers some arrivals attain it.
+/// So its response time is at most the largest `L - a` over all `a >= -J_i` within the longest busy period. `L` grows only where some job
+/// is due by `d`, so these `d` are all that need to be looked at. Without blocking and handlers some arrivals attain it.
+///
+/// `L` is the same for all tasks, and so the response time of task i is `D_i` and the largest `L - d` over all `d >= D_i - J_i`: one look at
+/// each `d` is enough, from the last one back. (Of task i itself all jobs that are due by `d` count in the papers, although they may be
+/// released only after `L`. But then `L <= a`, so that the interval is over when the job arrives, and its response time is seen at a `d` that
+/// is `L` earlier.)
 ///
 /// # Errors
 /// There is no bound on busy periods, or it is not found within the limits.
@@ -38,14 +45,15 @@ pub fn response_times(load: Load<'_>, limits: &Limits) -> Result<Responses, Outc
     let busy = load.busy_period(tasks.iter().any(|task| task.ends_waiting), &mut steps, limits)?;
     let jitter: Vec<u64> = load.tasks().map(|(_, jitter)| jitter).collect();
     let mut analysis = Analysis { load, tasks, firsts, jitter, busy, ends: Vec::new(), steps, limits };
-    let has_ends = analysis.find_ends();
-    let mut is_complete = true;
-    let bound = |task: usize| {
-        let found = if has_ends { analysis.response(task) } else { None };
-        is_complete &= found.is_some();
-        found.unwrap_or_else(|| busy.saturating_add(analysis.jitter[task]))
-    };
-    let times = (0..tasks.len()).map(bound).collect();
+    let mut found = vec![None; tasks.len()];
+    if analysis.find_ends() {
+        for ends_waiting in [false, true] {
+            analysis.find_responses(ends_waiting, &mut found);
+        }
+    }
+    let is_complete = found.iter().all(Option::is_some);
+    let over = analysis.jitter.iter().map(|&jitter| busy.saturating_add(jitter));
+    let times = found.iter().zip(over).map(|(&time, over)| time.unwrap_or(over)).collect();
     Ok(Responses { times, is_complete })
 }
 
@@ -96,61 +104,74 @@ impl Analysis<'_> {
         true
     }
 
-    /// The longest of `task`; `None` if the steps do not suffice.
-    fn response(&mut self, task: usize) -> Option<u64> {
-        let (parameters, deadline) = (self.tasks[task], self.tasks[task].deadline);
-        let begin = self.ends.partition_point(|&(end, _)| end < self.firsts[task]);
-        let until = self.busy.saturating_add(deadline);
-        let until = self.ends.partition_point(|&(end, _)| end < until);
+    /// Writes those of the tasks whose jobs end with a wait, or of the others, as far as the steps suffice.
+    fn find_responses(&mut self, ends_waiting: bool, found: &mut [Option<u64>]) {
+        let is_one = |&task: &usize| self.tasks[task].ends_waiting == ends_waiting;
+        let mut tasks: Vec<usize> = (0..self.tasks.len()).filter(is_one).collect();
+        tasks.sort_unstable_by_key(|&task| Reverse(self.firsts[task]));
+        let Some(&one) = tasks.first() else { return };
+        let (mut until, mut late) = (self.ends.len(), i128::MIN);
+        for task in tasks {
+            let begin = self.ends.partition_point(|&(end, _)| end < self.firsts[task]);
+            match self.latest(begin..until, late, self.tasks[one]) {
+                Some(latest) => (until, late) = (begin, latest),
+                None => return,
+            }
+            // Each task has a first job, which is due when some job is, so that there is such a time. No job takes less than none.
+            found[task] = u64::try_from(late + i128::from(self.tasks[task].deadline)).ok();
+        }
+    }
+
+    /// The largest `L - d` of some `d`, or `late` if that is larger; `None` if the steps do not suffice. `one`: a task whose jobs end as
+    /// those that it is asked for.
+    fn latest(&mut self, ends: Range<usize>, mut late: i128, one: AnalysisTask) -> Option<i128> {
+        let busy = i128::from(self.busy);
         // The most promising first, so that most of the others need no more than a look.
         let hope = |&at: &usize| {
             let (end, jobs) = self.ends[at];
             let most = (jobs + u128::from(self.load.blocking.at(end))).min(u128::from(self.busy));
-            (most + u128::from(deadline)).saturating_sub(u128::from(end))
+            most as i128 - i128::from(end)
         };
-        let first = (begin..until).max_by_key(hope);
-        spend(&mut self.steps, (until - begin) as u64, self.limits).ok()?;
-        let (mut best, mut known) = (0, Known::default());
-        for at in first.into_iter().chain(begin..until) {
+        let first = ends.clone().max_by_key(hope);
+        spend(&mut self.steps, ends.len() as u64, self.limits).ok()?;
+        let mut known = Known::default();
+        for at in first.into_iter().chain(ends) {
             spend(&mut self.steps, 1 + self.load.streams.len() as u64, self.limits).ok()?;
             let (end, jobs) = self.ends[at];
-            if end.saturating_add(best) >= self.busy.saturating_add(deadline) {
+            if busy - i128::from(end) <= late {
                 // Even at the end of the busy period it is complete sooner.
                 break;
             }
             let blocking = self.load.blocking.at(end);
-            // By then it has to be incomplete to be worth a look.
-            if let Some(sooner) = (end + best).checked_sub(deadline).filter(|&sooner| sooner > 0) {
-                let all = jobs + u128::from(blocking) + self.load.handlers(parameters.arrivals_within(sooner));
+            // By then something has to be incomplete for it to be worth a look.
+            let sooner = late.checked_add(i128::from(end)).and_then(|sooner| u64::try_from(sooner).ok());
+            if let Some(sooner) = sooner.filter(|&sooner| sooner > 0) {
+                let all = jobs + u128::from(blocking) + self.load.handlers(one.arrivals_within(sooner));
                 if all <= u128::from(sooner) {
                     continue;
                 }
             }
             let start = if known.end <= end && known.blocking <= blocking { known.length } else { 0 };
-            let length = self.length(task, end, blocking, start)?;
+            let length = self.length(one, end, blocking, start)?;
             known = Known { end, blocking, length };
-            best = best.max((length + deadline).saturating_sub(end));
+            late = late.max(i128::from(length) - i128::from(end));
         }
-        Some(best)
+        Some(late)
     }
 
     /// The least `L` that is at least `start`, which must not exceed it.
-    fn length(&mut self, task: usize, end: u64, blocking: u64, start: u64) -> Option<u64> {
-        let jobs = self.tasks.iter().zip(&self.firsts);
-        let most: Vec<u64> = jobs.map(|(task, &first)| due(first, task.period, end)).collect();
+    fn length(&mut self, one: AnalysisTask, end: u64, blocking: u64, start: u64) -> Option<u64> {
         let parts = (self.tasks.len() + self.load.streams.len()) as u64;
         let mut length = start.max(1);
         loop {
             spend(&mut self.steps, parts, self.limits).ok()?;
-            let window = self.tasks[task].arrivals_within(length);
+            let window = one.arrivals_within(length);
             let mut sum = u128::from(blocking) + self.load.handlers(window);
-            for (other, parameters) in self.tasks.iter().enumerate().filter(|&(other, _)| most[other] > 0) {
-                let released = if other == task {
-                    most[other]
-                } else {
-                    most[other].min((window + self.jitter[other]).div_ceil(parameters.period))
-                };
-                sum += u128::from(released) * u128::from(parameters.wcet);
+            for ((task, &first), &jitter) in self.tasks.iter().zip(&self.firsts).zip(&self.jitter) {
+                if end >= first {
+                    let released = (window + jitter).div_ceil(task.period).min(due(first, task.period, end));
+                    sum += u128::from(released) * u128::from(task.wcet);
+                }
             }
             // No more than the longest busy period, which is within reach.
             let next = u64::try_from(sum).ok()?;
