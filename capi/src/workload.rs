@@ -178,11 +178,13 @@ pub unsafe extern "C" fn laxity_workload_load(
     })
 }
 
-/// Releases a workload. Sets `*workload` to NULL; does nothing if it is NULL already.
+/// Releases a workload. Sets `*workload` to NULL; does nothing if it is NULL already. LAXITY_ERROR_BUSY while it runs, also in its
+/// functions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_workload_release(workload: *mut *mut laxity_workload) -> laxity_result {
+    let is_at_rest = |loaded: &Loaded| loaded.lock().map(drop);
     // SAFETY: the caller promises that the handle is not used any more.
-    answer(|| unsafe { handle::take(workload) }.map(drop))
+    answer(|| unsafe { handle::take_if(workload, is_at_rest) }.map(drop))
 }
 
 /// Has the jobs of the task called `name`, or of the node called GRAPH/NODE, call `function` with `user` as state, whatever

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
@@ -151,7 +152,16 @@ def workload(
     document |= _given({"scheduler": policy, "gpu_management": gpu_management})
     document |= _given({"best_effort_scheduler": best_effort_scheduler})
     document |= _given({key: [_plain(item) for item in items] for key, items in lists.items()})
-    return Workload.from_json(json.dumps(document))
+    return Workload.from_json(json.dumps(_written(document)))
+
+
+def _written(value: Any) -> Any:
+    """``value`` with the numbers that JSON has no words for as texts: what reads the document names the field then."""
+    if isinstance(value, Mapping):
+        return {key: _written(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_written(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _given(table: Fields) -> dict[str, Any]:

@@ -78,6 +78,20 @@ def test_an_object_is_made_and_closed_on_the_thread_of_its_task(pair):
     assert len({thread for _, thread in log}) == 1
 
 
+def test_what_a_close_raises_is_told_when_all_jobs_are_done(pair, capfd):
+    class Fast:
+        def __call__(self, job):
+            pass
+
+        def close(self):
+            raise OSError("the disk is full")
+
+    with pytest.raises(laxity.RunError, match=r"after its last job: its code failed: OSError: the disk is full") as raised:
+        laxity.run(pair, {"fast": Fast}, scheduler="other", duration="8 ms")
+    assert raised.value.result.tasks["completed"].to_pylist()[0] == 2
+    assert "Traceback" in capfd.readouterr().err
+
+
 def test_an_exception_ends_the_run_with_what_was_measured(pair, capfd):
     def fails(job):
         if job.index == 2:

@@ -67,6 +67,23 @@ def test_a_graph_computes_what_a_loop_computes(folder):
         assert times.completion_delay_ns.shape == (FRAMES - 1,)
 
 
+@pytest.mark.parametrize("false", [False, np.bool_(False)])
+def test_an_input_callback_ends_the_graph_by_false_and_kernels_may_answer_anything(folder, false):
+    graph = vx.Graph("ends", folder)
+    image = graph.object("image", (4,), np.uint8)
+    seen = []
+    graph.input([vx.output(image)], lambda job: true_until_two(job.index, false))
+    graph.node("fill", [vx.inout(image)], lambda job: np.add(job.write(image), 1, out=job.write(image)))
+    graph.output([vx.input(image)], lambda job: seen.append(job.index) or 0)
+    with graph.verify().spawn("300 us") as run:
+        assert run.wait("10 s")
+    assert seen == [0, 1, 2]
+
+
+def true_until_two(index, false):
+    return None if index == 0 else np.bool_(True) if index <= 2 else false
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_random_graphs_with_pauses_compute_what_a_loop_computes(folder, seed):
     rng = random.Random(seed)

@@ -6,6 +6,7 @@ import json
 import pickle
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -204,6 +205,14 @@ def test_errors_name_file_line_and_field_and_all_are_reported(tmp_path):
     again = pickle.loads(pickle.dumps(raised.value))
     assert again.errors == raised.value.errors
     assert str(again) == str(raised.value)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), np.float64("-inf")])
+def test_numbers_that_files_have_no_words_for_are_refused_by_their_fields(number):
+    with pytest.raises(laxity.WorkloadError) as raised:
+        laxity.workload("none", cpus=1, tasks=[laxity.Task("a", wcet="1 ms", period=number)])
+    assert [error.field for error in raised.value.errors] == ["task[0].period"]
+    assert str(float(number)) in str(raised.value)
 
 
 def test_errors_of_a_workload_written_in_python_name_fields_and_no_lines():

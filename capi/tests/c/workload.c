@@ -45,6 +45,7 @@ static int stops(struct laxity_code_call *call)
     struct laxity_task_result result;
 
     EXPECT(laxity_workload_result(workload, 0, &result) == LAXITY_ERROR_BUSY);
+    EXPECT(laxity_workload_release(&workload) == LAXITY_ERROR_BUSY && workload != NULL);
     if (call->job == 1)
         OK(laxity_workload_stop(workload));
     return 0;

@@ -94,7 +94,7 @@ pub(crate) fn lower(
     tasks.iter().zip(&clusters.of_task).map(&mut body).collect()
 }
 
-/// Adds the tasks that use GPUs and were put where none is. A file is judged for its own scheduler, and another one may
+/// Adds the tasks that use GPUs and were put where none is, or not the one that they name. A file is judged for its own scheduler, and another one may
 /// put its tasks elsewhere.
 pub(crate) fn refuse_out_of_reach(
     workload: &Workload,
@@ -105,25 +105,33 @@ pub(crate) fn refuse_out_of_reach(
 ) {
     let reachable = reachable_gpus(workload, scheduler, &clusters.cpus);
     for (task, &cluster) in tasks.iter().zip(&clusters.of_task) {
-        if reachable[cluster].is_empty() && task.body.iter().any(takes_any_gpu) {
-            let cpus: Vec<String> = clusters.cpus[cluster].iter().map(ToString::to_string).collect();
-            unsupported.add(format!(
-                "task \"{}\": under {scheduler} it is on {}, and no GPU of the platform belongs there; put it into the \
-                 `cluster` of a GPU, or take a global scheduler",
-                task.name,
-                cpus.join(", ")
-            ));
-        }
+        let is_elsewhere = |used: Option<usize>| match used {
+            Some(gpu) => !reachable[cluster].contains(&GpuId(gpu as u16)),
+            None => reachable[cluster].is_empty(),
+        };
+        let Some(used) = used_gpus(&task.body).into_iter().find(|&used| is_elsewhere(used)) else { continue };
+        let cpus: Vec<String> = clusters.cpus[cluster].iter().map(ToString::to_string).collect();
+        let (gpu, which) = match used.and_then(|gpu| workload.platform.gpus.get(gpu)) {
+            Some(gpu) => (format!("its GPU \"{}\" does not belong there", gpu.name), "that GPU"),
+            None => ("no GPU of the platform belongs there".to_owned(), "a GPU"),
+        };
+        unsupported.add(format!(
+            "task \"{}\": under {scheduler} it is on {}, and {gpu}; put it into the `cluster` of {which}, or take a global \
+             scheduler",
+            task.name,
+            cpus.join(", ")
+        ));
     }
 }
 
-/// Whether `step` or a step inside uses a GPU that it does not name.
-fn takes_any_gpu(step: &Step) -> bool {
-    match step {
-        Step::Critical { body, .. } | Step::GpuSection { body } => body.iter().any(takes_any_gpu),
-        Step::Gpu(operation) => operation.gpu.is_none(),
-        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => false,
-    }
+/// The GPUs that steps use; `None` is one that they do not name.
+fn used_gpus(body: &[Step]) -> Vec<Option<usize>> {
+    let of = |step: &Step| match step {
+        Step::Critical { body, .. } | Step::GpuSection { body } => used_gpus(body),
+        Step::Gpu(operation) => vec![operation.gpu],
+        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => Vec::new(),
+    };
+    body.iter().flat_map(of).collect()
 }
 
 /// What an interrupt of a GPU and the callback that follows take at most. All GPUs have the same.

@@ -295,3 +295,45 @@ fn a_job_that_would_spin_for_ever_is_refused() {
     assert!(supported("interrupt_cpus = \"0\"", "interrupt_cpus = \"1\""), "the thread is elsewhere");
     assert_eq!(reasons(SPINS, "G-EDF"), [] as [String; 0], "the thread may have the other CPU");
 }
+
+/// Worst fit puts task b on the second cluster, where the GPU that it names is not.
+#[test]
+fn a_task_without_a_cluster_that_is_put_away_from_its_gpu_is_refused() {
+    let file = r#"
+laxity = 1
+name = "apart"
+scheduler = "P-EDF"
+[platform]
+cpus = 2
+clusters = 2
+gpu = [{ name = "g0", bandwidth = "1 GB/s" }, { name = "g1", bandwidth = "1 GB/s", cluster = 1 }]
+[[task]]
+name = "a"
+period = "5 ms"
+wcet = "1 ms"
+[[task]]
+name = "b"
+period = "5 ms"
+body = [{ cpu = "100 us" }, { kernel = "1 ms", gpu = "g0" }]
+"#;
+    let reasons = |file: &str, scheduler: &str| {
+        let workload = Workload::from_toml(file, "apart.toml").unwrap_or_else(|errors| panic!("{errors}"));
+        let scheduler = scheduler.parse().expect("a scheduler");
+        Plan::new(&workload, &scheduler, 0).map_or_else(|refusal| refusal.reasons().to_vec(), |_| Vec::new())
+    };
+    for scheduler in ["P-EDF", "C-RM"] {
+        let found = reasons(file, scheduler);
+        assert!(
+            found.len() == 1 && found[0].contains("its GPU \"g0\" does not belong there"),
+            "{scheduler}: {found:?}"
+        );
+    }
+    let nowhere = file.replace(", { name = \"g1\", bandwidth = \"1 GB/s\", cluster = 1 }", "");
+    assert!(
+        reasons(&nowhere.replace(", gpu = \"g0\"", ""), "P-EDF")[0].contains("no GPU of the platform belongs there")
+    );
+    let none: [String; 0] = [];
+    assert_eq!(reasons(&file.replace("\"g0\" }]", "\"g1\" }]"), "P-EDF"), none);
+    assert_eq!(reasons(&file.replace("body =", "cluster = 0\nbody ="), "P-EDF"), none);
+    assert_eq!(reasons(file, "G-EDF"), none);
+}

@@ -54,7 +54,8 @@ impl VxJob {
     }
 }
 
-/// Calls `kernel` with `job`, whose node uses `used`. It says that there is no frame by answering False.
+/// Calls `kernel` with `job`, whose node uses `used`. It says that there is no frame by answering False, Python's or numpy's. All else
+/// that it may answer means nothing: kernels of one line answer arrays.
 pub fn call(kernel: &Py<PyAny>, job: &mut Job<'_>, used: &[Used]) -> Result<Action, KernelError> {
     let gpu = gpu::keep(job);
     let called = Python::attach(|py| {
@@ -71,7 +72,7 @@ pub fn call(kernel: &Py<PyAny>, job: &mut Job<'_>, used: &[Used]) -> Result<Acti
         }
         let answer = answer?;
         match views {
-            0 => Ok(if answer.bind(py).is(pyo3::types::PyBool::new(py, false)) { Action::End } else { Action::Continue }),
+            0 => Ok(if answer.extract::<bool>(py).is_ok_and(|is_frame| !is_frame) { Action::End } else { Action::Continue }),
             views => Err(PyBufferError::new_err(format!(
                 "{views} of its job's objects are still in use, by numpy arrays or other views that the kernel has kept; \
                  copy what must live longer"

@@ -354,6 +354,10 @@ class Camera:
     def close(self):
         open('FOLDER/closed', 'w').write(str(self.calls))
 
+class Shut(Camera):
+    def close(self):
+        raise OSError('the shutter is stuck')
+
 def fuse(job):
     assert bytes(job.input()[0]) == b'x' * (job.index + 1), bytes(job.input()[0])
 
@@ -382,6 +386,9 @@ def keep(job):
     }
     assert_eq!(code, 0, "{err}");
     assert_eq!(fs::read_to_string(folder.path().join("closed")).expect("it ended"), "5");
+    fs::write(&file, text("Shut", "fuse")).expect("a folder");
+    let (code, _, err) = run_live(&file, &[]);
+    assert!(code == 1 && err.contains("after its last job: its code failed: OSError: the shutter is stuck"), "{err}");
     fs::write(&file, text("Camera", "fail")).expect("a folder");
     let (code, _, err) = run_live(&file, &[]);
     assert!(code == 1 && err.contains("job 3: its code failed: RuntimeError: no more frames"), "{err}");

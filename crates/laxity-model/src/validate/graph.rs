@@ -5,7 +5,7 @@ use super::task::{feasibility, placement, server};
 use super::{Names, body, object, positive_span, span};
 use crate::error::{ErrorKind, FieldPath, Findings};
 use crate::rates::{RateError, rates};
-use crate::{Edge, Graph, Nanos, Workload};
+use crate::{Edge, Graph, Nanos, Replicas, Workload};
 
 pub(super) fn graph(graph: &Graph, workload: &Workload, at: &FieldPath, findings: &mut Findings) {
     if graph.nodes.is_empty() {
@@ -98,6 +98,31 @@ fn edge(edge: &Edge, graph: &Graph, at: &FieldPath, findings: &mut Findings) {
             "a back-edge with {} initial tokens and threshold {} makes its consumer wait for its own descendant; write \
              `initial = {}` or more",
             edge.initial, edge.threshold, edge.threshold
+        );
+        findings.report(at.key("initial"), ErrorKind::Contradiction, message);
+    }
+    if graph.replicas != Replicas::None {
+        sharing_replicas(edge, at, findings);
+    }
+}
+
+/// Jobs of equal index share a replica of the graph's data, and so meet over each edge, up to its delay.
+fn sharing_replicas(edge: &Edge, at: &FieldPath, findings: &mut Findings) {
+    for (key, tokens) in [("produce", edge.produce), ("consume", edge.consume), ("threshold", edge.threshold)] {
+        if tokens > 1 {
+            let message = format!(
+                "`{key}` is {tokens}; jobs of equal index share a replica, so write 1, or leave `replicas` of the graph out"
+            );
+            findings.report(at.key(key), ErrorKind::Contradiction, message);
+        }
+    }
+    // A back-edge without delay carries no data.
+    let carries_data = !edge.back_edge || edge.delay > 0;
+    if carries_data && edge.initial > edge.delay {
+        let message = format!(
+            "{} initial tokens and a delay of {}: with `replicas` the consumer would read what no job wrote; lower `initial`, or \
+             lengthen `delay`",
+            edge.initial, edge.delay
         );
         findings.report(at.key("initial"), ErrorKind::Contradiction, message);
     }

@@ -291,6 +291,14 @@ impl Source {
             true => Replicas::None,
             false => self.pick(&[Replicas::None, Replicas::Auto, Replicas::Count(copies)]),
         };
+        if replicas != Replicas::None {
+            // Jobs of equal index share one.
+            for edge in &mut edges {
+                (edge.produce, edge.consume, edge.threshold) = (1, 1, 1);
+                edge.delay = edge.delay.max(edge.back_edge.into());
+                edge.initial = edge.initial.min(edge.delay);
+            }
+        }
         // From each node to the next, and back: that closes no cycle of waits.
         let pairs = (1..count).flat_map(|node| [(node - 1, node), (node, node - 1)]);
         let latest = pairs.filter(|_| self.chance()).map(|(producer, consumer)| LatestEdge { producer, consumer });

@@ -57,6 +57,22 @@ fn objects_are_sound() {
     assert_eq!(workload.validate(), Ok(()), "neither waits for the other");
 }
 
+/// Jobs of equal index share one.
+#[test]
+fn replicas_need_edges_over_which_jobs_of_equal_index_meet() {
+    let at = |key: &str| format!("graph[0].edge[0].{key}");
+    let sharing = "jobs of equal index share a replica";
+    breaks(Contradiction, &at("threshold"), sharing, |w| w.graphs[0].edges[0].threshold = 2);
+    breaks(Contradiction, &at("initial"), "2 initial tokens and a delay of 1", |w| {
+        (w.graphs[0].edges[0].initial, w.graphs[0].edges[0].delay) = (2, 1);
+    });
+    let mut workload = example("gpu_pool.toml");
+    (workload.graphs[0].edges[0].initial, workload.graphs[0].edges[0].delay) = (2, 2);
+    assert_eq!(workload.validate(), Ok(()));
+    (workload.graphs[0].edges[0].threshold, workload.graphs[0].replicas) = (2, Replicas::None);
+    assert_eq!(workload.validate(), Ok(()), "each graph has its data once, and jobs may meet as they like");
+}
+
 #[test]
 fn replicas_need_objects() {
     breaks(BadValue, "graph[0].replicas", "at least 1", |w| w.graphs[0].replicas = Replicas::Count(0));

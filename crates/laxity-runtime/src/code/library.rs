@@ -57,8 +57,9 @@ impl Code for Loaded {
         self.function.call(view, &self.state).map_err(|failure| format!("{} {failure}", self.symbol))
     }
 
-    fn end(self: Box<Self>) {
+    fn end(self: Box<Self>) -> Result<(), String> {
         let Loaded { function, state, .. } = *self;
         function.end(state);
+        Ok(())
     }
 }

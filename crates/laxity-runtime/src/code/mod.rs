@@ -48,7 +48,12 @@ pub trait Code {
     }
 
     /// There are no more calls.
-    fn end(self: Box<Self>) {}
+    ///
+    /// # Errors
+    /// Why it could not end as it should.
+    fn end(self: Box<Self>) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// The budget of a job whose code executes elsewhere than on the thread of its task.

@@ -104,7 +104,7 @@ impl Code for Called {
         self.0.keeps_messages()
     }
 
-    fn end(self: Box<Self>) {
-        self.0.end();
+    fn end(self: Box<Self>) -> Result<(), String> {
+        self.0.end()
     }
 }

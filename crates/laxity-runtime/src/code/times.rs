@@ -68,8 +68,8 @@ impl Code for Timed {
         self.code.keeps_messages()
     }
 
-    fn end(self: Box<Self>) {
-        self.code.end();
+    fn end(self: Box<Self>) -> Result<(), String> {
+        self.code.end()
     }
 }
 

@@ -33,6 +33,9 @@ pub(crate) enum JobError {
     /// The user's code failed.
     #[error("job {index}: its code failed: {message}")]
     Code { index: u32, message: String },
+    /// It failed after all jobs.
+    #[error("after its last job: its code failed: {message}")]
+    CodeEnd { message: String },
     #[error("cannot go from SCHED_FIFO priority {from} to {to}: {error}")]
     Priority { from: u8, to: u8, error: io::Error },
 }

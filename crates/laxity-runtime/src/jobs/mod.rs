@@ -314,7 +314,7 @@ impl Body for Jobs {
         if let (Some(own), Some(kernel)) = (&self.kernel, &self.shared.kernel) {
             kernel.pass(own.number());
         }
-        self.code.into_iter().for_each(Calls::end);
-        outcome.map_err(|error| format!("task \"{}\": {error}", self.plan.name))
+        let ended = self.code.map_or(Ok(()), Calls::end);
+        outcome.and(ended).map_err(|error| format!("task \"{}\": {error}", self.plan.name))
     }
 }

@@ -151,9 +151,9 @@ impl Calls {
     }
 
     /// There are no more jobs.
-    pub fn end(self) {
+    pub fn end(self) -> Result<(), JobError> {
         let Calls { code, watch, .. } = self;
-        watch.during(Part::After, || code.end());
+        watch.during(Part::After, || code.end()).map_err(|message| JobError::CodeEnd { message })
     }
 }
 

@@ -161,13 +161,15 @@ def _is_released(view):
 
 
 def end(state):
-    """The last call: an object that has `close` is closed."""
+    """The last call: an object that has `close` is closed. A text if that failed."""
     close = getattr(state.function, "close", None)
     if close is not None:
         try:
             close()
-        except BaseException:
+        except BaseException as error:
             _print_exception()
+            return _words(error)
+    return None
 
 
 def _print_exception():

@@ -392,15 +392,20 @@ impl PythonCode {
     }
 
     /// There are no more calls.
-    pub fn end(self) {
+    ///
+    /// # Errors
+    /// What it raised when it was closed.
+    pub fn end(self) -> Result<(), String> {
         let python = self.python;
         // SAFETY: as in `call`; the last call of this thread.
         parked_if_unwound(|| unsafe {
             (python.functions.PyEval_RestoreThread)(self.thread);
             let answer = python.call_with(python.end, &[self.state]);
+            let failure = python.failure_of(answer);
             python.drop_answer(answer);
             (python.functions.PyGILState_Release)(self.ensured);
-        });
+            failure.map_or(Ok(()), Err)
+        })
     }
 }
 

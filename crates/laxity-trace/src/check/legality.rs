@@ -1,12 +1,13 @@
 //! Is it a schedule at all?
 
+use std::collections::BTreeSet;
 use std::fmt;
 
-use laxity_model::{CpuId, Instant, JobId, Nanos, TaskId};
+use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, TaskId};
 
 use super::parts::Parts;
 use super::{Act, Phase, Problem, Report, Violation};
-use crate::replay::{Change, Replay};
+use crate::replay::{Change, Replay, Running};
 use crate::{Event, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
 
 /// Finds what no scheduler may do, whatever its policy:
@@ -16,7 +17,8 @@ use crate::{Event, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
 ///   may be released as soon as its tokens exist, before its arrival: paper 003, section 5.2; so may a live source, whose
 ///   program says when it runs; an interrupt thread has no period);
 /// - a job that skips a phase of its life, does two things at once, or begins before its predecessor completed;
-/// - a CPU with two jobs, a job on two CPUs or outside its cluster, two overheads at once;
+/// - a CPU with two jobs, a job on two CPUs or outside its cluster, two overheads at once; in a simulation an overhead that takes longer
+///   than the header says, and a job that executes while it waits for a lock;
 /// - a job that leaves its CPU within a non-preemptive section (its completion ends the section), but for an interrupt thread,
 ///   which live is above all jobs, and after which the job has that CPU again;
 /// - a job that completes after more or less execution than it demands: its cost where that is known, else, in a
@@ -47,6 +49,8 @@ pub struct LegalityCheck<'a> {
     parts: Parts<'a>,
     /// Jobs that lost their CPUs within non-preemptive sections.
     displaced: Vec<Displaced>,
+    /// The jobs of a simulation that wait for locks, but for those that were found to execute meanwhile.
+    waiting: BTreeSet<JobId>,
     now: Instant,
     ended: bool,
     report: Report,
@@ -82,6 +86,7 @@ impl<'a> LegalityCheck<'a> {
             tasks: vec![TaskState::default(); header.tasks.len()],
             parts: Parts::new(header),
             displaced: Vec::new(),
+            waiting: BTreeSet::new(),
             now: Instant::ZERO,
             ended: false,
             report: Report::default(),
@@ -117,27 +122,43 @@ impl<'a> LegalityCheck<'a> {
 
     /// Reports what the header does not know; whether that was nothing.
     fn knows_names(&mut self, event: Event) -> bool {
-        if matches!(event, Event::BottomHalfBegin { .. } | Event::BottomHalfEnd { .. }) {
-            // Judged with the stacks.
-            return true;
-        }
-        let mut cpus = event.cpus().into_iter().flatten();
+        // The CPUs of bottom halves are judged with the stacks.
+        let is_on_stack = matches!(event, Event::BottomHalfBegin { .. } | Event::BottomHalfEnd { .. });
+        let mut cpus = event.cpus().into_iter().flatten().filter(|_| !is_on_stack);
         if let Some(cpu) = cpus.find(|cpu| cpu.index() >= self.header.cpus) {
             self.found(Some(cpu), None, Problem::UnknownCpu);
             return false;
         }
-        let job = match event {
-            Event::Release { job, .. } | Event::SpinBegin { job, .. } | Event::SpinEnd { job, .. } => job,
-            _ => match acts(event) {
-                Some((_, _, job)) => job,
-                None => return true,
-            },
-        };
-        if self.info(job).is_none() {
+        if let Some(job) = event.jobs().into_iter().flatten().find(|&job| self.info(job).is_none()) {
             self.found(event.cpus()[0], Some(job), Problem::UnknownTask);
             return false;
         }
-        true
+        let (devices, operations) = (self.header.devices.len(), self.header.operations.len());
+        let unknown = match event {
+            Event::Priority { of: task, .. }
+            | Event::Replenish { task, .. }
+            | Event::Throttle { task: Some(task), .. }
+            | Event::Unthrottle { task: Some(task), .. } => {
+                let job = JobId { task, index: 0 };
+                self.info(job).is_none().then_some((Some(job), Problem::UnknownTask))
+            }
+            Event::Interrupt { device, .. }
+            | Event::BottomHalfBegin { device, .. }
+            | Event::BottomHalfEnd { device, .. }
+            | Event::Serve { device, .. }
+                if device.index() >= devices =>
+            {
+                Some((None, Problem::UnknownDevice { device }))
+            }
+            Event::EngineOperation { name, .. } if name as usize >= operations => {
+                Some((None, Problem::UnknownOperation { name }))
+            }
+            _ => None,
+        };
+        if let Some((job, what)) = unknown {
+            self.found(event.cpus()[0], job, what);
+        }
+        unknown.is_none()
     }
 
     fn judge_release(&mut self, at: Instant, job: JobId, deadline: Instant, info: &TaskInfo) {
@@ -290,6 +311,20 @@ impl<'a> LegalityCheck<'a> {
                 if at < until && !duration.is_zero() {
                     self.found(Some(cpu), None, Problem::OverheadsOverlap { until });
                 }
+                if let Event::Overhead { kind, .. } = event {
+                    self.judge_cost(cpu, None, kind, duration);
+                }
+            }
+            Event::CacheDelay { cpu, job, kind, duration } => {
+                self.judge_cost(cpu, Some(job), kind, duration);
+                self.judge_act(Act::CacheDelay, cpu, job);
+            }
+            Event::Ipi { from, latency, .. } => self.judge_cost(from, None, OverheadKind::IpiLatency, latency),
+            Event::Request { job, .. } if self.header.origin == Origin::Simulated => {
+                self.waiting.insert(job);
+            }
+            Event::Grant { job, .. } | Event::Withdraw { job, .. } => {
+                self.waiting.remove(&job);
             }
             Event::End => {
                 for displaced in std::mem::take(&mut self.displaced) {
@@ -306,6 +341,31 @@ impl<'a> LegalityCheck<'a> {
                     }
                     self.judge_act(act, cpu, job);
                 }
+            }
+        }
+    }
+
+    /// In a simulation what is not of a device takes no longer than the header says that it costs.
+    fn judge_cost(&mut self, cpu: CpuId, job: Option<JobId>, kind: OverheadKind, duration: Nanos) {
+        let is_of_device = matches!(kind, OverheadKind::TopHalf | OverheadKind::BottomHalf);
+        let cost = self.header.costs.of(kind);
+        if self.header.origin == Origin::Simulated && !is_of_device && duration > cost {
+            self.found(Some(cpu), job, Problem::ExceededCost { kind, duration, cost });
+        }
+    }
+
+    /// A job that waits for a lock does not execute, up to `until`.
+    fn judge_waiting(&mut self, until: Instant) {
+        let executes = |&&job: &&JobId| {
+            let cpu = self.replay.cpu_of(job).and_then(|cpu| self.replay.cpu(cpu));
+            cpu.is_some_and(|cpu| matches!(cpu.running(), (Running::Job(runs), since) if runs == job && since < until))
+        };
+        let executing: Vec<JobId> = self.waiting.iter().filter(executes).copied().collect();
+        for job in executing {
+            self.waiting.remove(&job);
+            if let Some(request) = self.replay.details().locks.request(job) {
+                let what = Problem::ExecutesWaiting { lock: request.lock };
+                self.found(self.replay.cpu_of(job), Some(job), what);
             }
         }
     }
@@ -359,7 +419,6 @@ fn acts(event: Event) -> Option<(Act, CpuId, JobId)> {
         Event::Complete { cpu, job } => Some((Act::Complete, cpu, job)),
         Event::NonPreemptiveBegin { cpu, job } => Some((Act::NonPreemptiveBegin, cpu, job)),
         Event::NonPreemptiveEnd { cpu, job } => Some((Act::NonPreemptiveEnd, cpu, job)),
-        Event::CacheDelay { cpu, job, .. } => Some((Act::CacheDelay, cpu, job)),
         _ => None,
     }
 }
@@ -369,6 +428,9 @@ impl Sink for LegalityCheck<'_> {
         if at < self.now {
             let what = Problem::TimeWentBack { latest: self.now };
             self.report.push(Violation { at, cpu: None, job: None, what });
+        }
+        if at > self.now && !self.waiting.is_empty() {
+            self.judge_waiting(at);
         }
         self.now = self.now.max(at);
         if self.ended {

@@ -2,9 +2,12 @@
 
 use std::fmt;
 
-use laxity_model::{CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, ReplicaId, SignedNanos, TaskId};
+use laxity_model::{
+    CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, OverheadKind, ReplicaId, SignedNanos, TaskId,
+};
 
 use super::BudgetProblem;
+use crate::DeviceId;
 use crate::metrics::ChainDeadline;
 
 /// What is wrong. `Violation` knows when, where and with which job.
@@ -14,6 +17,16 @@ pub enum Problem {
     UnknownTask,
     /// The header knows no such CPU.
     UnknownCpu,
+    /// The header knows no such device.
+    UnknownDevice {
+        /// The device.
+        device: DeviceId,
+    },
+    /// The header has no such name of an operation.
+    UnknownOperation {
+        /// Its number.
+        name: u32,
+    },
     /// A record is earlier than the one before it.
     TimeWentBack {
         /// The latest time before it.
@@ -95,6 +108,15 @@ pub enum Problem {
         /// When the earlier one ends.
         until: Instant,
     },
+    /// An overhead of a simulation takes longer than the header says.
+    ExceededCost {
+        /// Which.
+        kind: OverheadKind,
+        /// How long it takes.
+        duration: Nanos,
+        /// How long it may.
+        cost: Nanos,
+    },
     /// A job's execution differs from its cost.
     WrongExecution {
         /// How long it executed.
@@ -124,6 +146,11 @@ pub enum Problem {
     /// A job asked for a lock while it waits for one, or holds that one.
     RequestedTwice {
         /// What it waits for or holds.
+        lock: LockId,
+    },
+    /// A job executes although it waits for a lock.
+    ExecutesWaiting {
+        /// The lock.
         lock: LockId,
     },
     /// A job was granted, or withdrew its request for, what it does not wait for.

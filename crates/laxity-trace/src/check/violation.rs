@@ -36,6 +36,12 @@ impl Violation {
         write!(f, "at {} ", self.at)?;
         match &self.what {
             Problem::UnknownTask => write!(f, "{job} is of a task that the header does not list"),
+            Problem::UnknownDevice { device } => {
+                write!(f, "a record names device {}, which the header does not list", device.0)
+            }
+            Problem::UnknownOperation { name } => {
+                write!(f, "a record names operation {name}, which the header does not list")
+            }
             Problem::UnknownCpu => write!(f, "{cpu} is a CPU that the header does not have"),
             Problem::TimeWentBack { latest } => write!(f, "a record follows one at {latest}"),
             Problem::AfterEnd => f.write_str("a record follows the trace's end"),
@@ -64,6 +70,12 @@ impl Violation {
             Problem::WrongBudget { task, what } => write!(f, "the server {} {what}", names.task(*task)),
             Problem::OverheadsOverlap { until } => {
                 write!(f, "{cpu} begins an overhead while one goes on until {until}")
+            }
+            Problem::ExecutesWaiting { lock } => {
+                write!(f, "{job} executes while it waits for lock {}", lock_name(lock))
+            }
+            Problem::ExceededCost { kind, duration, cost } => {
+                write!(f, "an overhead ({}) takes {duration}, and costs {cost} at most", kind.name())
             }
             Problem::WrongExecution { executed, demand } => {
                 write!(f, "{job} completes after {executed} of execution, its demand is {demand}")

@@ -4,7 +4,7 @@ use super::check_reference::hand::*;
 use super::check_reference::{Setup, UNIT};
 use super::{A, B, C};
 use laxity_model::{
-    CpuId, Engine, EngineOrder, GpuId, InterruptHandling, JobId, LockId, Nanos, OverheadKind, ReplicaId,
+    CpuId, Engine, EngineOrder, GpuId, InterruptHandling, JobId, LockId, Nanos, OverheadCosts, OverheadKind, ReplicaId,
 };
 use laxity_trace::check::{self, Act, Problem, Report};
 use laxity_trace::{DeviceInfo, Event, GpuInfo, LockInfo, LockKind, Origin, Record, TaskKind, TraceHeader};
@@ -17,6 +17,7 @@ const T: JobId = job(3, 0);
 fn header() -> TraceHeader {
     let mut header = Setup::edf(3, &[(9, 10), (9, 20), (9, 30), (9, 40)], 0).header();
     header.tasks[3].kind = TaskKind::Thread;
+    header.costs = costs();
     header.handling = InterruptHandling::Klmirqd { threads: None };
     header.gpus = vec![GpuInfo { name: "gpu0".to_owned(), cluster: 0, copy_engines: 1 }; 2];
     header.devices = vec![DeviceInfo { name: "gpu0".to_owned() }; 2];
@@ -29,6 +30,20 @@ fn header() -> TraceHeader {
         lock(LockKind::Semaphore { gpus }, 2),
     ];
     header
+}
+
+/// What no overhead of these tests exceeds.
+fn costs() -> OverheadCosts {
+    let most = Nanos(9 * UNIT.0);
+    OverheadCosts {
+        tick: most,
+        release: most,
+        scheduling: most,
+        context_switch: most,
+        cache_preemption: most,
+        cache_migration: most,
+        ..OverheadCosts::default()
+    }
 }
 
 fn records(events: &[(u64, Event)]) -> Vec<Record> {
@@ -110,20 +125,50 @@ fn the_order_of_priority_is_that_of_effective_priorities() {
     assert_eq!(only(&judge(&events)), (3, Some(A), Problem::GrantOrder { lock: L[1], earlier: B }));
 }
 
+/// C may be restricted to GPU 1 when B, which asked later, is granted GPU 0; not if it is granted GPU 0 in the end.
 #[test]
-fn a_semaphore_is_granted_in_the_order_of_requests_and_a_k_fmlp_is_not() {
-    let events = |lock: u16| {
+fn no_job_of_a_pool_gets_the_gpu_that_an_earlier_request_waits_for() {
+    let events = |lock: u16, last: u16| {
         [
+            (0, request(A, lock)),
+            (0, grant(A, lock, 1)),
             (0, request(C, lock)),
             (0, request(B, lock)),
             (0, grant(B, lock, 0)),
-            (0, grant(C, lock, 1)),
+            (1, unlock(A, lock, 1)),
             (1, unlock(B, lock, 0)),
-            (1, unlock(C, lock, 1)),
+            (1, grant(C, lock, last)),
+            (2, unlock(C, lock, last)),
         ]
     };
-    assert_eq!(only(&judge(&events(3))), (0, Some(B), Problem::GrantOrder { lock: L[3], earlier: C }));
-    assert!(judge(&events(2)).is_clean());
+    for lock in [2, 3] {
+        assert!(judge(&events(lock, 1)).is_clean());
+        let passed = (0, Some(B), Problem::GrantOrder { lock: L[usize::from(lock)], earlier: C });
+        let report = judge(&events(lock, 0));
+        let orders = report.violations.iter().filter(|found| matches!(found.what, Problem::GrantOrder { .. }));
+        let found: Vec<_> = orders.map(|found| (found.at.0 / UNIT.0, found.job, found.what)).collect();
+        assert_eq!(found, [passed], "{report}");
+    }
+}
+
+#[test]
+fn a_k_fmlp_of_one_gpu_is_granted_in_the_order_of_requests() {
+    let mut header = header();
+    header.locks[2] =
+        LockInfo { kind: LockKind::KFmlp { gpus: vec![GpuId(0)] }, replicas: 1, ..header.locks[2].clone() };
+    let events = [
+        (0, request(A, 2)),
+        (0, grant(A, 2, 0)),
+        (0, request(C, 2)),
+        (0, request(B, 2)),
+        (1, unlock(A, 2, 0)),
+        (1, grant(B, 2, 0)),
+        (2, unlock(B, 2, 0)),
+        (2, grant(C, 2, 0)),
+        (3, unlock(C, 2, 0)),
+    ];
+    let report = check::legality(&header, &records(&events), |_| None);
+    assert_eq!(only(&report), (1, Some(B), Problem::GrantOrder { lock: L[2], earlier: C }));
 }
 
 #[test]
@@ -189,9 +234,28 @@ fn a_job_completes_holding_and_wanting_nothing() {
         |middle: &[(u64, Event)]| [&[(0, ready(A)), (0, dispatch(0, A))], middle, &[(3, complete(0, A))]].concat();
     let held = run(&[(1, request(A, 0)), (1, grant(A, 0, 0))]);
     assert_eq!(only(&judge(&held)), (3, Some(A), Problem::CompletedHolding { lock: L[0] }));
-    let other = [(0, request(B, 0)), (0, grant(B, 0, 0)), (1, request(A, 0))];
+    let other = [(0, request(B, 0)), (0, grant(B, 0, 0)), (3, request(A, 0))];
     assert_eq!(only(&judge(&run(&other))), (3, Some(A), Problem::CompletedWaiting { lock: L[0] }));
     assert!(judge(&run(&[(1, request(A, 0)), (1, grant(A, 0, 0)), (2, unlock(A, 0, 0))])).is_clean());
+}
+
+/// A has the CPU from 0 to 3, and waits for lock 0, which B holds, from 1 on: until 2 if it spins, or its grant comes.
+#[test]
+fn a_job_does_not_execute_while_it_waits() {
+    let until = |wait: Event, over: Event| {
+        let held = [(0, request(B, 0)), (0, grant(B, 0, 0)), (0, ready(A)), (0, dispatch(0, A)), (1, request(A, 0))];
+        let end = [(2, unlock(B, 0, 0)), (2, grant(A, 0, 0)), (2, over), (3, unlock(A, 0, 0)), (3, complete(0, A))];
+        [&held[..], &[(1, wait)], &end[..]].concat()
+    };
+    let spins = until(Event::SpinBegin { cpu: CpuId(0), job: A }, Event::SpinEnd { cpu: CpuId(0), job: A });
+    assert!(judge(&spins).is_clean(), "{}", judge(&spins));
+    let executes: Vec<_> = spins
+        .into_iter()
+        .filter(|(_, event)| !matches!(event, Event::SpinBegin { .. } | Event::SpinEnd { .. }))
+        .collect();
+    assert_eq!(only(&judge(&executes)), (1, Some(A), Problem::ExecutesWaiting { lock: L[0] }));
+    let live = TraceHeader { origin: Origin::Live, ..header() };
+    assert!(check::legality(&live, &records(&executes), |_| None).is_clean(), "a thread is a moment in the kernel");
 }
 
 /// ```text

@@ -3,9 +3,9 @@
 use super::check_reference::hand::*;
 use super::check_reference::{Setup, UNIT, at};
 use super::{A, B, only};
-use laxity_model::{CpuId, JobId, Nanos, OverheadKind, SignedNanos};
+use laxity_model::{CpuId, JobId, Nanos, OverheadCosts, OverheadKind, SignedNanos, TaskId};
 use laxity_trace::check::{self, Act, LegalityCheck, Phase, Problem, Report};
-use laxity_trace::{Event, Origin, Sink, TaskKind, TraceHeader};
+use laxity_trace::{DeviceId, Event, Origin, Sink, TaskKind, TraceHeader};
 
 const A1: JobId = job(0, 1);
 
@@ -14,7 +14,21 @@ fn header() -> TraceHeader {
     let mut setup = Setup::edf(2, &[(4, 10), (3, 20), (1, 30)], 0);
     setup.clusters = vec![2, 1];
     setup.tasks[2].cluster = 1;
-    setup.header()
+    TraceHeader { costs: costs(), ..setup.header() }
+}
+
+/// What no overhead of these tests exceeds.
+fn costs() -> OverheadCosts {
+    let most = Nanos(9 * UNIT.0);
+    OverheadCosts {
+        tick: most,
+        release: most,
+        scheduling: most,
+        context_switch: most,
+        cache_preemption: most,
+        cache_migration: most,
+        ..OverheadCosts::default()
+    }
 }
 
 fn judge(events: &[(u64, Event)]) -> Report {
@@ -273,6 +287,18 @@ fn an_interrupt_thread_takes_the_cpu_of_a_live_section_which_goes_on_there() {
 }
 
 #[test]
+fn a_simulated_overhead_takes_no_longer_than_it_costs() {
+    let (kind, duration, cost) = (OverheadKind::Tick, Nanos(10 * UNIT.0), Nanos(9 * UNIT.0));
+    let report = judge(&[(0, overhead(0, kind, 10))]);
+    assert_eq!(only(&report), (0, Some(CpuId(0)), None, Problem::ExceededCost { kind, duration, cost }));
+    let ipi = Event::Ipi { from: CpuId(0), to: CpuId(1), latency: UNIT };
+    let (kind, duration, cost) = (OverheadKind::IpiLatency, UNIT, Nanos::ZERO);
+    assert_eq!(only(&judge(&[(0, ipi)])).3, Problem::ExceededCost { kind, duration, cost });
+    let live = TraceHeader { origin: Origin::Live, ..header() };
+    assert!(check::legality(&live, &trace(&[(0, ipi)]), |_| None).is_clean());
+}
+
+#[test]
 fn a_cpu_is_in_one_overhead_at_a_time() {
     let events = [(0, overhead(0, OverheadKind::Tick, 2)), (1, lock_wait(0, 1))];
     assert_eq!(only(&judge(&events)), (1, Some(CpuId(0)), None, Problem::OverheadsOverlap { until: at(2) }));
@@ -286,6 +312,19 @@ fn what_the_header_does_not_know_is_named() {
     assert_eq!(only(&judge(&[(0, dispatch(0, job(3, 0)))])).3, Problem::UnknownTask);
     assert_eq!(only(&judge(&[(0, unlink(3))])).3, Problem::UnknownCpu);
     assert_eq!(only(&judge(&[(0, overhead(9, OverheadKind::Tick, 1))])).3, Problem::UnknownCpu);
+    let device = DeviceId(0);
+    let unknown = [
+        (Event::Link { cpu: CpuId(0), job: Some(job(3, 0)) }, Problem::UnknownTask),
+        (Event::Priority { job: A, level: 1, of: TaskId(3) }, Problem::UnknownTask),
+        (Event::Replenish { task: TaskId(3), budget: UNIT, deadline: at(9) }, Problem::UnknownTask),
+        (Event::Interrupt { cpu: CpuId(0), device, job: None }, Problem::UnknownDevice { device }),
+        (Event::Serve { thread: A, device, job: Some(job(3, 0)) }, Problem::UnknownTask),
+        (Event::Serve { thread: A, device, job: None }, Problem::UnknownDevice { device }),
+    ];
+    for (event, problem) in unknown {
+        let report = judge(&[(0, release(A, 10)), (1, event)]);
+        assert!(report.violations.iter().any(|found| found.what == problem), "{event:?}: {report}");
+    }
 }
 
 #[test]

@@ -163,6 +163,7 @@ fn a_cpu_may_be_without_a_link_while_its_scheduler_runs_but_no_longer() {
             (0, release(A, 10)),
             (0, ready(A)),
             (0, link(0, A)),
+            (0, overhead(0, OverheadKind::ContextSwitch, 1)),
             (1, dispatch(0, A)),
             (1, release(B, 21)),
             (1, ready(B)),
@@ -170,6 +171,7 @@ fn a_cpu_may_be_without_a_link_while_its_scheduler_runs_but_no_longer() {
             (4, lock_wait(0, 1)),
             (5, overhead(0, OverheadKind::Scheduling, 1)),
             (time, link(0, B)),
+            (time, overhead(0, OverheadKind::ContextSwitch, 1)),
             (time + 1, dispatch(0, B)),
             (9, Event::End),
         ];
@@ -227,16 +229,34 @@ fn a_link_may_change_while_the_process_finishes_its_non_preemptive_section() {
         .collect();
     let report = judge(&setup(1).header(), &without_section);
     assert_eq!(only(&report), (2, Some(CpuId(0)), Some(B), Problem::RunsUnlinked { linked: Some(A) }));
-    let slow = judge(&with_overheads(setup(1).header()), &without_section);
+    let mut switching = without_section;
+    let link = switching.iter().position(|&(at, _)| at == 2).expect("A is released");
+    switching.insert(link, (2, overhead(0, OverheadKind::ContextSwitch, 2)));
+    let slow = judge(&with_overheads(setup(1).header()), &switching);
     assert!(slow.is_clean(), "with overheads, a switch takes time: {slow}");
 }
 
 #[test]
-fn without_overheads_a_linked_job_runs_at_once() {
+fn a_linked_job_runs_once_no_overhead_goes_on_anywhere() {
     let events = [(0, release(A, 10)), (0, ready(A)), (0, link(0, A)), (1, dispatch(0, A)), (2, Event::End)];
     let report = judge(&setup(1).header(), &events);
     assert_eq!(only(&report), (0, Some(CpuId(0)), Some(A), Problem::LinkedButIdle));
-    assert!(judge(&with_overheads(setup(1).header()), &events).is_clean());
+    // Cpu1 decides for a unit, and then its interrupt is on its way for another one.
+    let ipi = Event::Ipi { from: CpuId(1), to: CpuId(0), latency: UNIT };
+    let decided = |dispatched: u64| {
+        [
+            (0, release(A, 10)),
+            (0, ready(A)),
+            (0, overhead(1, OverheadKind::Scheduling, 1)),
+            (0, link(0, A)),
+            (1, ipi),
+            (dispatched, dispatch(0, A)),
+            (6, Event::End),
+        ]
+    };
+    let header = with_overheads(setup(2).header());
+    assert!(judge(&header, &decided(2)).is_clean());
+    assert_eq!(only(&judge(&header, &decided(5))), (2, Some(CpuId(0)), Some(A), Problem::LinkedButIdle));
 }
 
 #[test]

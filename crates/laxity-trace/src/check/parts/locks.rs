@@ -6,15 +6,17 @@ use laxity_model::{EngineOrder, Instant, JobId, LockId, ReplicaId};
 
 use super::super::{Problem, Report, Violation};
 use crate::replay::{self, Holder, Replay};
-use crate::{Event, LockKind, TraceHeader};
+use crate::{Event, LockInfo, LockKind, TraceHeader};
 
 /// Finds violations of exclusion, of the order of grants, and idle replicas:
 ///
 /// - a replica has one holder at a time, and only replicas that exist are granted;
 /// - a job is granted what it asked for, asks for one lock at a time, unlocks what it holds, and completes holding and
 ///   wanting nothing;
-/// - FIFO locks (semaphores are) are granted to the earliest request, priority-ordered ones to a request of the highest
-///   effective priority, as the trace has named it before;
+/// - FIFO locks are granted to the earliest request, priority-ordered ones to a request of the highest effective priority, as the
+///   trace has named it before;
+/// - of a pool of several GPUs under a semaphore or a k-FMLP no job gets one that an earlier request waits for. Which ones a request
+///   may have, or is queued for, the trace does not say: that it waited for this one is known when it is granted the same;
 /// - a replica that a job is granted in the end was not free for any time while that job waited. A waiter may be
 ///   restricted to some replicas, which a trace does not say, so that another's being free means nothing; of a lock of
 ///   one replica the same is required of the requests that are never granted. GPUSync's tokens may be free although
@@ -26,12 +28,20 @@ pub(super) struct Locks<'a> {
     free_since: BTreeMap<(LockId, ReplicaId), Instant>,
     /// The locks of one replica that may be free though jobs wait: to be looked at when time goes on.
     suspects: BTreeSet<LockId>,
+    /// By waiter: which replicas of a pool later requests were granted meanwhile, when, and to which jobs.
+    passed: BTreeMap<(LockId, JobId), Vec<(ReplicaId, Instant, JobId)>>,
     now: Instant,
 }
 
 impl<'a> Locks<'a> {
     pub fn new(header: &'a TraceHeader) -> Self {
-        Locks { header, free_since: BTreeMap::new(), suspects: BTreeSet::new(), now: Instant::ZERO }
+        Locks {
+            header,
+            free_since: BTreeMap::new(),
+            suspects: BTreeSet::new(),
+            passed: BTreeMap::new(),
+            now: Instant::ZERO,
+        }
     }
 
     /// `before`: what was true before the event.
@@ -44,9 +54,15 @@ impl<'a> Locks<'a> {
         let found = |job, what| report.push(Violation { at, cpu: None, job: Some(job), what });
         match event {
             Event::Request { job, lock } => self.request(job, lock, locks, found),
-            Event::Grant { job, lock, replica } => self.grant(job, lock, replica, before, found),
+            Event::Grant { job, lock, replica } => {
+                self.grant(job, lock, replica, before, found);
+                self.passed_in_pool(job, lock, replica, locks).into_iter().for_each(|violation| report.push(violation));
+            }
             Event::Unlock { job, lock, replica } => self.unlock(job, lock, replica, locks, found),
-            Event::Withdraw { job, lock } => withdraw(job, lock, locks, found),
+            Event::Withdraw { job, lock } => {
+                self.passed.remove(&(lock, job));
+                withdraw(job, lock, locks, found);
+            }
             Event::Complete { job, .. } => complete(job, locks, found),
             _ => {}
         }
@@ -91,9 +107,29 @@ impl<'a> Locks<'a> {
             }
             Some(_) => {}
         }
-        if let Some(earlier) = passed_over(&info.kind, lock, job, before) {
+        if let Some(earlier) = passed_over(info, lock, job, before) {
             found(job, Problem::GrantOrder { lock, earlier });
         }
+    }
+
+    /// Where `job`, granted a GPU of a pool, had been passed over for it. Notes which requests are passed over by this grant.
+    fn passed_in_pool(
+        &mut self,
+        job: JobId,
+        lock: LockId,
+        replica: ReplicaId,
+        locks: &replay::Locks,
+    ) -> Option<Violation> {
+        let is_pool = |info: &&LockInfo| {
+            info.replicas > 1 && matches!(info.kind, LockKind::Semaphore { .. } | LockKind::KFmlp { .. })
+        };
+        self.header.locks.get(lock.index()).filter(is_pool)?;
+        for earlier in locks.waiting(lock).take_while(|&waiting| waiting != job) {
+            self.passed.entry((lock, earlier)).or_default().push((replica, self.now, job));
+        }
+        let passed = self.passed.remove(&(lock, job))?;
+        let &(_, at, by) = passed.iter().find(|&&(granted, ..)| granted == replica)?;
+        Some(Violation { at, cpu: None, job: Some(by), what: Problem::GrantOrder { lock, earlier: job } })
     }
 
     fn unlock(
@@ -135,12 +171,14 @@ impl<'a> Locks<'a> {
     }
 }
 
-/// The job that should have been granted the lock before `job`.
-fn passed_over(kind: &LockKind, lock: LockId, job: JobId, before: &Replay) -> Option<JobId> {
+/// The job that should have been granted the lock before `job`, whichever replica.
+fn passed_over(info: &LockInfo, lock: LockId, job: JobId, before: &Replay) -> Option<JobId> {
     let mut waiting = before.details().locks.waiting(lock);
-    match kind {
-        LockKind::KFmlp { .. } | LockKind::Tokens { .. } | LockKind::Bandwidth => None,
+    match info.kind {
+        LockKind::Tokens { .. } | LockKind::Bandwidth => None,
+        LockKind::Semaphore { .. } | LockKind::KFmlp { .. } if info.replicas > 1 => None,
         LockKind::Semaphore { .. }
+        | LockKind::KFmlp { .. }
         | LockKind::Resource { order: EngineOrder::Fifo }
         | LockKind::Engine { order: EngineOrder::Fifo, .. } => waiting.next().filter(|&first| first != job),
         LockKind::Resource { order: EngineOrder::Priority } | LockKind::Engine { order: EngineOrder::Priority, .. } => {

@@ -41,7 +41,8 @@ use crate::{Event, Origin, Sink, TraceHeader};
 ///   soon as what kept it from that was over; where ticks cost no time, at a boundary or after such a delay.
 /// - The fair class ranks no job: after the last record of every instant no CPU is without a link while a job of its
 ///   cluster waits.
-/// - In a simulation without overheads, each CPU moreover runs what it is linked to.
+/// - In a simulation each CPU moreover runs what it is linked to, at all times at which no CPU is in an overhead or waits for a lock, and no
+///   inter-processor interrupt is on its way: then no decision is still to be carried out.
 /// - Where a CPU is dedicated to interrupts, no other one releases the jobs of timers, in simulations.
 ///
 /// Where a quantum decides for some time, it goes by the priorities of when it began.
@@ -66,12 +67,16 @@ pub struct PolicyCheck {
     is_klmirqd: bool,
     /// A simulation without overheads: decisions and switches take no time.
     ideal: bool,
+    /// Whether CPUs are to run what they are linked to.
+    follows_links: bool,
+    /// When all overheads, waits for locks and inter-processor interrupts that were recorded so far are over.
+    settled_at: Instant,
     dedicated: Option<Dedicated>,
     /// Best-effort jobs are below all others, and of no cluster.
     view: RealTimeView,
     replay: Replay,
     links: Links,
-    /// The CPUs that do not run what they are linked to; followed only where `ideal`.
+    /// The CPUs that do not run what they are linked to.
     mismatched: BTreeSet<CpuId>,
     /// When a device last interrupted, or a bottom half on a CPU's stack was done.
     interrupted_at: Option<Instant>,
@@ -116,14 +121,17 @@ impl PolicyCheck {
             }
         };
         let has_devices = !header.devices.is_empty() || !header.gpus.is_empty();
-        let is_free = header.origin == Origin::Simulated && header.costs == OverheadCosts::default();
+        let is_simulated = header.origin == Origin::Simulated;
+        // Where devices interrupt, a boundary may find the CPU busy though no overhead is charged.
+        let is_prompt = is_simulated && !(has_devices && header.scheduler.invocation == Invocation::QuantumDriven);
         PolicyCheck {
             rule,
             quantum: header.quantum,
             has_devices,
             is_klmirqd: matches!(header.handling, InterruptHandling::Klmirqd { .. }),
-            // Where devices interrupt, a boundary may find the CPU busy though no overhead is charged.
-            ideal: is_free && !(has_devices && header.scheduler.invocation == Invocation::QuantumDriven),
+            ideal: is_prompt && header.costs == OverheadCosts::default(),
+            follows_links: is_prompt,
+            settled_at: Instant::ZERO,
             dedicated: Dedicated::new(header),
             view: RealTimeView::new(header),
             replay: Replay::new(header),
@@ -282,16 +290,17 @@ impl PolicyCheck {
         Some(Violation { at, cpu: Some(cpu), job: job.map(|linked| linked.job), what })
     }
 
-    /// Without overheads, a CPU runs what it is linked to, unless a non-preemptive section goes on there, or an interrupt
+    /// Once all overheads are over, a CPU runs what it is linked to, unless a non-preemptive section goes on there, or an interrupt
     /// until `until`: top halves may take time where nothing else does.
     fn wrong_process(&self, cpu: CpuId, until: Instant) -> Option<Violation> {
         let state = &self.replay.cpus()[cpu.index()];
         let running = state.job();
         let linked = self.links.linked(cpu).map(|linked| linked.job);
         let queues = &self.replay.details().queues;
-        if !self.ideal
+        let since = self.now.max(self.settled_at);
+        if !self.follows_links
             || state.bottom_half().is_some()
-            || state.covered_until() >= until
+            || since >= until
             || running == linked
             || running.is_some_and(|job| queues.is_ready(job) && queues.section(job).is_some())
         {
@@ -301,7 +310,7 @@ impl PolicyCheck {
             Some(_) => (running, Problem::RunsUnlinked { linked }),
             None => (linked, Problem::LinkedButIdle),
         };
-        Some(Violation { at: self.now, cpu: Some(cpu), job, what })
+        Some(Violation { at: since, cpu: Some(cpu), job, what })
     }
 
     /// Judges a link before the replay takes it.
@@ -342,6 +351,12 @@ impl PolicyCheck {
 
     /// Brings the links up to date after the replay took the event.
     fn observe(&mut self, at: Instant, event: Event) {
+        let takes = match event {
+            Event::Overhead { kind, duration, .. } if occupies_cpu(kind) => duration,
+            Event::LockWait { duration, .. } | Event::Ipi { latency: duration, .. } => duration,
+            _ => Nanos::ZERO,
+        };
+        self.settled_at = self.settled_at.max(at.saturating_add(takes));
         match event {
             Event::Ready { job, .. } | Event::Resume { job, .. } => self.links.update(at, job.task, &self.replay),
             Event::Suspend { job, .. } | Event::Complete { job, .. } => self.links.update(at, job.task, &self.replay),
@@ -384,7 +399,7 @@ impl PolicyCheck {
 
     /// Compares what the CPU runs with what it is linked to.
     fn match_process(&mut self, cpu: CpuId) {
-        let Some(state) = self.replay.cpu(cpu).filter(|_| self.ideal) else { return };
+        let Some(state) = self.replay.cpu(cpu).filter(|_| self.follows_links) else { return };
         if state.job() == self.replay.details().queues.linked(cpu) {
             self.mismatched.remove(&cpu);
         } else {
