@@ -5,7 +5,10 @@ mod gpus;
 mod grants;
 mod graphs;
 mod locks;
+mod passing;
 mod progress;
+#[cfg(test)]
+mod recorded;
 mod regulation;
 mod source;
 mod told;
@@ -48,6 +51,8 @@ pub(crate) struct Collector {
     /// Whether its priorities are deadlines.
     by_deadline: bool,
     occupancy: CpuOccupancy,
+    /// The task that each CPU is linked to, or was last, where Laxity's scheduler schedules.
+    links: Vec<Option<TaskId>>,
     locks: Locks,
     /// Locks with smaller numbers are resources.
     resources: usize,
@@ -122,6 +127,7 @@ impl Collector {
             bandwidth: bandwidth.map(|lock| LockId(lock as u16)),
             by_deadline: plan.header().scheduler.rule.goes_by_deadline(),
             occupancy: CpuOccupancy::new(linux.len(), count).told(plan.system.is_some()),
+            links: vec![None; linux.len()],
             clusters: plan.placement.clusters.clone(),
             cluster_of: plan.placement.cluster_of.clone(),
             current: vec![0; count],
@@ -325,7 +331,12 @@ impl Collector {
         self.progress[task].advance(entry.step);
         let at = self.reached;
         let job = JobId { task: TaskId(task as u32), index: entry.index };
-        let cpu = self.cpu(entry.cpu);
+        let cpu = match entry.step {
+            // Its supervisor says so, from wherever that is.
+            JobStep::Throttled => self.occupancy.place(job.task).unwrap_or(self.last_seen[task].0),
+            _ => self.cpu(entry.cpu),
+        };
+        let host = self.host(job, cpu);
         let (before, _) = std::mem::replace(&mut self.last_seen[task], (cpu, entry.index));
         let mut record = |event| sink.record(at, event);
         match entry.step {
@@ -388,11 +399,7 @@ impl Collector {
                     _ => Event::SpinEnd { cpu, job },
                 });
             }
-            JobStep::Suspend => self.occupancy.leave(job, cpu, Event::Suspend { cpu, job }, &mut record),
-            JobStep::Throttled => {
-                // Its supervisor says so, from wherever that is.
-                let cpu = self.occupancy.place(job.task).unwrap_or(before);
-                self.last_seen[task] = (cpu, entry.index);
+            JobStep::Suspend | JobStep::Throttled => {
                 self.occupancy.leave(job, cpu, Event::Suspend { cpu, job }, &mut record);
             }
             JobStep::Complete => self.complete(job, cpu, sink),
@@ -418,14 +425,13 @@ impl Collector {
                 self.locks.unlock(lock, replica);
             }
         }
+        host.into_iter().for_each(|host| self.go_on(host, cpu, sink));
     }
 
-    /// `job` says that it executes on `cpu`. Where Laxity schedules, a best-effort job says so until Linux has carried out
-    /// that another job has the CPU.
+    /// `job` says that it executes on `cpu`. Where Laxity schedules, a job may say so until Linux has carried out that another
+    /// job has the CPU.
     fn execute(&mut self, job: JobId, cpu: CpuId, sink: &mut impl Sink) {
-        let is_best_effort = |task: usize| task >= self.first_best_effort;
-        let is_taken = self.occupancy.running(cpu).is_some_and(|task| !is_best_effort(task.index()));
-        if !(self.is_told && is_taken && is_best_effort(job.task.index())) {
+        if self.host(job, cpu).is_none() {
             let at = self.reached;
             self.occupancy.enter(job, cpu, &mut |event| sink.record(at, event));
         }
@@ -459,15 +465,7 @@ impl Collector {
             }
             sink.record(at, event);
         };
-        // As in `execute`: then the other job has the CPU all the while.
-        let above = self
-            .occupancy
-            .running(cpu)
-            .filter(|&above| self.is_told && task >= self.first_best_effort && above.index() < self.first_best_effort);
         self.occupancy.leave(job, cpu, Event::Complete { cpu, job }, &mut record);
-        if let Some(task) = above {
-            self.occupancy.enter(JobId { task, index: self.current[task.index()] }, cpu, &mut record);
-        }
         self.latest.complete(job);
         self.graphs.complete(task, at, &mut record);
     }

@@ -41,6 +41,11 @@ impl Progress {
         self.state != State::NotBegun
     }
 
+    /// Whether the job is in a non-preemptive section.
+    pub fn is_non_preemptive(self) -> bool {
+        self.state == State::IsNonPreemptive
+    }
+
     /// What ends, of a job that was on `cpu`, before it begins again.
     pub fn end_of_killed(self, job: JobId, cpu: CpuId) -> Option<Event> {
         match self.state {

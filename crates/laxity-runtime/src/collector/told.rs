@@ -66,11 +66,9 @@ impl Collector {
         };
         match step {
             JobStep::Linked(cluster, cpu, task) => {
-                let event = Event::Link {
-                    cpu: self.clusters[usize::from(cluster)][cpu.index()],
-                    job: task.map(|task| self.current(task)),
-                };
-                record(event);
+                let cpu = self.clusters[usize::from(cluster)][cpu.index()];
+                record(Event::Link { cpu, job: task.map(|task| self.current(task)) });
+                self.links[cpu.index()] = task;
             }
             JobStep::Carried(task, Some(cpu)) => {
                 let (job, cpu) = (self.current(task), self.cpu_of_cluster(task, cpu));
@@ -87,7 +85,9 @@ impl Collector {
             }
             JobStep::Waits(task) => {
                 let (job, cpu) = (self.current(task), here);
+                let host = self.host(job, cpu);
                 self.occupancy.leave(job, cpu, Event::Suspend { cpu, job }, &mut record);
+                host.into_iter().for_each(|host| self.go_on(host, cpu, sink));
             }
             JobStep::GoesOn(task) => record(Event::Resume { cpu: here, job: self.current(task) }),
             _ => return false,
@@ -96,7 +96,7 @@ impl Collector {
     }
 
     /// The job of `task` that the scheduler knows, or knew last.
-    fn current(&self, task: TaskId) -> JobId {
+    pub(super) fn current(&self, task: TaskId) -> JobId {
         JobId { task, index: self.current[task.index()] }
     }
 

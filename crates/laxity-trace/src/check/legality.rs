@@ -20,7 +20,9 @@ use crate::{Event, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
 /// - a CPU with two jobs, a job on two CPUs or outside its cluster, two overheads at once; in a simulation an overhead that takes longer
 ///   than the header says, and a job that executes while it waits for a lock;
 /// - a job that leaves its CPU within a non-preemptive section (its completion ends the section), but for an interrupt thread,
-///   which live is above all jobs, and after which the job has that CPU again;
+///   which live is above all jobs, and after which the job has that CPU again; and, under Laxity's scheduler, for a job
+///   that leaves that CPU at the same instant: its thread was above all jobs while the scheduler took note that the job completed,
+///   say;
 /// - a job that completes after more or less execution than it demands: its cost where that is known, else, in a
 ///   simulated trace, at most its task's worst case; cache-related delays in addition. Bottom halves on its stack and
 ///   spinning are no execution; of an interrupt thread no worst case is known;
@@ -56,14 +58,14 @@ pub struct LegalityCheck<'a> {
     report: Report,
 }
 
-/// A job that lost its CPU within a non-preemptive section, in a live trace with interrupt threads.
+/// A job that lost its CPU within a non-preemptive section, in a live trace.
 #[derive(Clone, Copy, Debug)]
 struct Displaced {
     at: Instant,
     cpu: CpuId,
     job: JobId,
-    /// By an interrupt thread, whose dispatch follows.
-    by_thread: bool,
+    /// By which job, whose dispatch follows.
+    by: Option<JobId>,
 }
 
 /// What is known of a task besides the replay.
@@ -223,7 +225,7 @@ impl<'a> LegalityCheck<'a> {
                 Some(on) if on != cpu => Some(Problem::Elsewhere { act, on }),
                 Some(_) => match (act, phase) {
                     (Act::Preempt, Phase::NonPreemptive) if self.may_be_displaced() => {
-                        return self.displaced.push(Displaced { at: self.now, cpu, job, by_thread: false });
+                        return self.displaced.push(Displaced { at: self.now, cpu, job, by: None });
                     }
                     (Act::Preempt | Act::Suspend, Phase::NonPreemptive) => Some(Problem::LeftNonPreemptive { act }),
                     (Act::NonPreemptiveBegin, Phase::NonPreemptive) | (Act::NonPreemptiveEnd, Phase::Running) => {
@@ -238,36 +240,42 @@ impl<'a> LegalityCheck<'a> {
         }
     }
 
-    /// Whether an interrupt thread may take the CPU of a job in a non-preemptive section.
+    /// Whether a job in a non-preemptive section may lose its CPU: to an interrupt thread, or for no time.
     fn may_be_displaced(&self) -> bool {
-        self.header.origin == Origin::Live
-            && (0..self.header.tasks.len()).any(|at| self.header.is_thread(TaskId(at as u32)))
+        let is_live = self.header.origin == Origin::Live;
+        is_live && (self.header.is_linked || has_threads(self.header))
     }
 
     /// `job` is dispatched on `cpu`: judges what that says of jobs that were displaced from there, and of `job` if it was.
     fn judge_displaced(&mut self, cpu: CpuId, job: JobId) {
-        let is_thread = self.header.is_thread(job.task);
         let mut at = 0;
         while let Some(displaced) = self.displaced.get_mut(at) {
             if displaced.job == job {
                 let displaced = self.displaced.swap_remove(at);
-                if !displaced.by_thread {
+                if !self.is_excused(displaced) {
                     self.left(displaced);
                 } else if displaced.cpu != cpu {
                     self.found(Some(cpu), Some(job), Problem::LeftNonPreemptive { act: Act::Dispatch });
                 }
-            } else if displaced.cpu == cpu && !displaced.by_thread {
-                displaced.by_thread = is_thread;
-                if is_thread {
-                    at += 1;
-                } else {
-                    let displaced = self.displaced.swap_remove(at);
-                    self.left(displaced);
-                }
+                continue;
+            }
+            if displaced.cpu == cpu {
+                displaced.by.get_or_insert(job);
+            }
+            let displaced = *displaced;
+            if displaced.by.is_some() && !self.is_excused(displaced) {
+                self.displaced.swap_remove(at);
+                self.left(displaced);
             } else {
                 at += 1;
             }
         }
+    }
+
+    /// Whether the job may have been without a CPU until now: an interrupt thread displaced it, or it was for no time.
+    fn is_excused(&self, displaced: Displaced) -> bool {
+        let Displaced { at, by, .. } = displaced;
+        by.is_some_and(|by| self.header.is_thread(by.task) || self.header.is_linked && at == self.now)
     }
 
     /// The job was displaced by something else than an interrupt thread.
@@ -329,7 +337,7 @@ impl<'a> LegalityCheck<'a> {
             Event::End => {
                 for displaced in std::mem::take(&mut self.displaced) {
                     // A recording may end between the two records.
-                    if !displaced.by_thread && displaced.at < at {
+                    if !self.is_excused(displaced) && displaced.at < at {
                         self.left(displaced);
                     }
                 }
@@ -408,6 +416,11 @@ impl<'a> LegalityCheck<'a> {
             }
         }
     }
+}
+
+/// Whether interrupts are handled by threads.
+fn has_threads(header: &TraceHeader) -> bool {
+    (0..header.tasks.len()).any(|at| header.is_thread(TaskId(at as u32)))
 }
 
 /// What a job does on a CPU in a phase of its life.

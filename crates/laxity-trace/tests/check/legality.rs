@@ -286,6 +286,27 @@ fn an_interrupt_thread_takes_the_cpu_of_a_live_section_which_goes_on_there() {
     assert_eq!(only(&found(&live, &by_thread(0))), (2, Some(CpuId(0)), Some(A), left));
 }
 
+/// Under Laxity's scheduler the thread of B, which lost its CPU, may say on any CPU that the job is complete.
+#[test]
+fn a_job_takes_the_cpu_of_a_live_section_for_no_time_under_our_scheduler() {
+    let linked = TraceHeader { origin: Origin::Live, is_linked: true, ..header() };
+    let found = |header: &TraceHeader, last: &[(u64, Event)]| {
+        let inside = [(0, release(A, 10)), (0, ready(A)), (0, dispatch(0, A)), (1, section_begin(0, A))];
+        let other = [(2, release(B, 22)), (2, ready(B)), (3, preempt(0, A)), (3, dispatch(0, B))];
+        let events: Vec<_> = inside.into_iter().chain(other).chain(last.iter().copied()).collect();
+        check::legality(header, &trace(&events), |_| None)
+    };
+    let passing = |until, next: u16| [(until, complete(0, B)), (until, dispatch(next, A)), (9, Event::End)];
+    assert!(found(&linked, &passing(3, 0)).is_clean());
+    let (left, moved) = ([Act::Preempt, Act::Dispatch]).map(|act| Problem::LeftNonPreemptive { act }).into();
+    assert_eq!(only(&found(&linked, &passing(4, 0))), (3, Some(CpuId(0)), Some(A), left));
+    assert_eq!(only(&found(&linked, &passing(3, 1))), (3, Some(CpuId(1)), Some(A), moved));
+    assert_eq!(only(&found(&linked, &[(3, complete(0, B)), (9, Event::End)])), (3, Some(CpuId(0)), Some(A), left));
+    for header in [TraceHeader { is_linked: false, ..linked.clone() }, header()] {
+        assert_eq!(only(&found(&header, &passing(3, 0))), (3, Some(CpuId(0)), Some(A), left));
+    }
+}
+
 #[test]
 fn a_simulated_overhead_takes_no_longer_than_it_costs() {
     let (kind, duration, cost) = (OverheadKind::Tick, Nanos(10 * UNIT.0), Nanos(9 * UNIT.0));
