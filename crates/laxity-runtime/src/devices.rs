@@ -199,7 +199,7 @@ impl Interrupts {
         let span = draws.top_half(&plan.top_half, index);
         let of = |taken: Nanos| JobStep::TopHalf(*number, if self.is_timed { taken.0 } else { 0 });
         let (stop, mut is_done) = (&self.stop, true);
-        self.log.note_span(index, of, || is_done = work.execute(span, stop));
+        self.log.note_span(index, of, || is_done = work.execute(span, stop, || {}));
         let deadline = raised.saturating_add(self.device.task.deadline);
         is_done && self.call.send(Call { index, deadline }).is_ok()
     }

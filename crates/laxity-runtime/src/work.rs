@@ -25,6 +25,8 @@ const LINE: usize = 64 / size_of::<u64>();
 /// Rounds of a few nanoseconds each: at first, and between two looks at the clock at most (a fraction of a millisecond).
 const ROUNDS_FIRST: u64 = 64;
 const ROUNDS_MAX: u64 = 1 << 16;
+/// Rounds between two looks of the caller at most: some microseconds.
+const ROUNDS_UNSEEN: u64 = 1 << 10;
 
 impl Work {
     /// On a working set of `bytes`, rounded up to cache lines, all of which is in memory when this returns.
@@ -54,12 +56,12 @@ impl Work {
     }
 
     /// Uses the CPU for `span`, preempted or not; the first time in a job, going through its working set is a part of
-    /// it. Answers whether it came to its end before it was stopped.
+    /// it. Answers whether it came to its end before it was stopped. The caller has a `look` every few microseconds.
     ///
     /// The speed is measured again by each call: a loop that is calibrated once would be wrong whenever the CPU's
     /// frequency changes. Looks at the clock, which are system calls, halve what is left, so that they are few and the
     /// end is met to a microsecond or so.
-    pub fn execute(&mut self, span: Nanos, stop: &StopSignal) -> bool {
+    pub fn execute(&mut self, span: Nanos, stop: &StopSignal, mut look: impl FnMut()) -> bool {
         let start = match self.untouched_since.take() {
             Some(start) => {
                 self.touch();
@@ -70,7 +72,10 @@ impl Work {
         };
         let (mut done, mut rounds) = (0, ROUNDS_FIRST);
         loop {
-            self.compute(rounds);
+            for unseen in (0..rounds).step_by(ROUNDS_UNSEEN as usize) {
+                self.compute(ROUNDS_UNSEEN.min(rounds - unseen));
+                look();
+            }
             done += rounds;
             if stop.is_stopped() {
                 return false;
@@ -121,7 +126,7 @@ mod tests {
             let mut work = Work::new(bytes).expect("memory");
             let before = (work.memory.clone(), clock::thread_cpu_time());
             work.begin_job();
-            assert!(work.execute(span, &stop));
+            assert!(work.execute(span, &stop, || {}));
             assert!(clock::thread_cpu_time() - before.1 >= span);
             work.end_job();
             assert_eq!(work.memory.len() * 8, (bytes as usize).next_multiple_of(64));
@@ -143,7 +148,7 @@ mod tests {
     fn a_stopped_job_ends_and_answers_so() {
         let stop = StopSignal::default();
         stop.stop();
-        assert!(!Work::new(0).expect("no memory").execute(Nanos::LONGEST, &stop));
+        assert!(!Work::new(0).expect("no memory").execute(Nanos::LONGEST, &stop, || {}));
         assert!(!stop.suspend_until(laxity_model::Instant::NEVER));
     }
 

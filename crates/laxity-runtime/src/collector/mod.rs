@@ -5,6 +5,7 @@ mod gpus;
 mod grants;
 mod graphs;
 mod locks;
+mod moved;
 mod passing;
 mod progress;
 #[cfg(test)]
@@ -246,7 +247,10 @@ impl Collector {
             if at > until {
                 break;
             }
+            let mut moved = None;
             if let Next::Entry(task) = next {
+                let Ok(gave_way) = self.moved(task, is_last) else { break };
+                moved = gave_way;
                 match self.overtaken(task, horizon, is_last) {
                     Overtaken::No => {}
                     Overtaken::Until(later) => {
@@ -257,6 +261,7 @@ impl Collector {
                 }
             }
             self.reached = self.reached.max(at);
+            moved.into_iter().for_each(|moved| self.follow(moved, sink));
             self.carry_on(next, sink);
         }
         self.seen = self.seen.max(until);

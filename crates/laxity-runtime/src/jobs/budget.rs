@@ -56,7 +56,8 @@ impl Jobs {
             let left = self.budget.as_ref().filter(|budget| budget.throttled().is_none()).map(Budget::left);
             let part = left.map_or(rest, |left| left.min(rest));
             let before = clock::thread_cpu_time();
-            if !self.work.execute(part, &self.stop) {
+            let mut place = self.place();
+            if !self.work.execute(part, &self.stop, || place.look(&mut self.log, self.index)) {
                 return Err(Cut::Stopped);
             }
             let Some(budget) = &mut self.budget else { return Ok(()) };

@@ -12,6 +12,7 @@ mod kernel;
 mod kernel_nodes;
 mod messages;
 mod own_code;
+mod place;
 mod resources;
 mod scheduled;
 mod state;

@@ -20,7 +20,8 @@ use crate::{Event, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
 /// - a CPU with two jobs, a job on two CPUs or outside its cluster, two overheads at once; in a simulation an overhead that takes longer
 ///   than the header says, and a job that executes while it waits for a lock;
 /// - a job that leaves its CPU within a non-preemptive section (its completion ends the section), but for an interrupt thread,
-///   which live is above all jobs, and after which the job has that CPU again; and, under Laxity's scheduler, for a job
+///   which live is above all jobs, and after which the job has that CPU again, or where Linux schedules any other: it moves the
+///   job, at once, or where several such threads take CPUs in turn within 200 us; and, under Laxity's scheduler, for a job
 ///   that leaves that CPU at the same instant: its thread was above all jobs while the scheduler took note that the job completed,
 ///   say;
 /// - a job that completes after more or less execution than it demands: its cost where that is known, else, in a
@@ -53,10 +54,15 @@ pub struct LegalityCheck<'a> {
     displaced: Vec<Displaced>,
     /// The jobs of a simulation that wait for locks, but for those that were found to execute meanwhile.
     waiting: BTreeSet<JobId>,
+    /// For how long such a job may be without a CPU though no interrupt thread has it, where Linux schedules.
+    lag: Option<Nanos>,
     now: Instant,
     ended: bool,
     report: Report,
 }
+
+/// How long Linux may take until a job in a non-preemptive section has a CPU again that several interrupt threads took in turn.
+const LAG: Nanos = Nanos::from_micros(200);
 
 /// A job that lost its CPU within a non-preemptive section, in a live trace.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +95,7 @@ impl<'a> LegalityCheck<'a> {
             parts: Parts::new(header),
             displaced: Vec::new(),
             waiting: BTreeSet::new(),
+            lag: header.linux_class.map(|_| if has_threads(header) { LAG } else { Nanos::ZERO }),
             now: Instant::ZERO,
             ended: false,
             report: Report::default(),
@@ -243,7 +250,7 @@ impl<'a> LegalityCheck<'a> {
     /// Whether a job in a non-preemptive section may lose its CPU: to an interrupt thread, or for no time.
     fn may_be_displaced(&self) -> bool {
         let is_live = self.header.origin == Origin::Live;
-        is_live && (self.header.is_linked || has_threads(self.header))
+        is_live && (self.header.is_linked || self.lag.is_some() || has_threads(self.header))
     }
 
     /// `job` is dispatched on `cpu`: judges what that says of jobs that were displaced from there, and of `job` if it was.
@@ -254,7 +261,7 @@ impl<'a> LegalityCheck<'a> {
                 let displaced = self.displaced.swap_remove(at);
                 if !self.is_excused(displaced) {
                     self.left(displaced);
-                } else if displaced.cpu != cpu {
+                } else if displaced.cpu != cpu && self.lag.is_none() {
                     self.found(Some(cpu), Some(job), Problem::LeftNonPreemptive { act: Act::Dispatch });
                 }
                 continue;
@@ -272,10 +279,18 @@ impl<'a> LegalityCheck<'a> {
         }
     }
 
-    /// Whether the job may have been without a CPU until now: an interrupt thread displaced it, or it was for no time.
+    /// Whether the job may have been without a CPU until now: an interrupt thread displaced it, or it was for no time that counts.
     fn is_excused(&self, displaced: Displaced) -> bool {
         let Displaced { at, by, .. } = displaced;
-        by.is_some_and(|by| self.header.is_thread(by.task) || self.header.is_linked && at == self.now)
+        by.is_some_and(|by| self.header.is_thread(by.task)) || self.is_short(at, by.is_some())
+    }
+
+    /// Whether it is short to be without a CPU since then, and because of another job if it `is_known`.
+    fn is_short(&self, since: Instant, is_known: bool) -> bool {
+        match self.lag {
+            Some(lag) => self.now.saturating_since(since) <= lag,
+            None => self.header.is_linked && is_known && since == self.now,
+        }
     }
 
     /// The job was displaced by something else than an interrupt thread.

@@ -5,7 +5,7 @@ use super::check_reference::{Setup, UNIT, at};
 use super::{A, B, only};
 use laxity_model::{CpuId, JobId, Nanos, OverheadCosts, OverheadKind, SignedNanos, TaskId};
 use laxity_trace::check::{self, Act, LegalityCheck, Phase, Problem, Report};
-use laxity_trace::{DeviceId, Event, Origin, Sink, TaskKind, TraceHeader};
+use laxity_trace::{DeviceId, Event, LinuxClass, Origin, Record, Sink, TaskKind, TraceHeader};
 
 const A1: JobId = job(0, 1);
 
@@ -279,11 +279,35 @@ fn an_interrupt_thread_takes_the_cpu_of_a_live_section_which_goes_on_there() {
     assert!(found(&live, &by_thread(0)).is_clean());
     let (left, moved) = ([Act::Preempt, Act::Dispatch]).map(|act| Problem::LeftNonPreemptive { act }).into();
     assert_eq!(only(&found(&live, &by_thread(1))), (3, Some(CpuId(1)), Some(A), moved));
+    let by_linux = TraceHeader { linux_class: Some(LinuxClass::Fifo), ..live.clone() };
+    let at_once = [(2, dispatch(1, A)), (2, dispatch(0, B)), (3, complete(0, B)), (9, Event::End)];
+    assert!(found(&by_linux, &by_thread(1)).is_clean() && found(&by_linux, &at_once).is_clean());
+    assert_eq!(only(&found(&by_linux, &[(3, dispatch(1, A))])), (2, Some(CpuId(0)), Some(A), left));
     assert_eq!(only(&found(&live, &[(3, dispatch(0, A))])), (2, Some(CpuId(0)), Some(A), left));
     assert_eq!(only(&found(&live, &[(3, Event::End)])), (2, Some(CpuId(0)), Some(A), left));
     let job = live.tasks[A.task.index()].kind;
     live.tasks[B.task.index()].kind = job;
     assert_eq!(only(&found(&live, &by_thread(0))), (2, Some(CpuId(0)), Some(A), left));
+}
+
+/// B has the CPU of A, which Linux moves to a CPU that an interrupt thread takes next.
+#[test]
+fn linux_lets_the_job_of_a_live_section_go_on_soon_where_there_are_interrupt_threads() {
+    let mut live = TraceHeader { origin: Origin::Live, linux_class: Some(LinuxClass::Fifo), ..header() };
+    let found = |header: &TraceHeader, micros: u64| {
+        let inside = [(0, release(A, 10)), (0, ready(A)), (0, dispatch(0, A)), (1, section_begin(0, A))];
+        let other = [(1, release(B, 21)), (1, ready(B)), (2, preempt(0, A)), (2, dispatch(0, B))];
+        let mut records = trace(&inside.into_iter().chain(other).collect::<Vec<_>>());
+        let back = at(2).saturating_add(Nanos::from_micros(micros));
+        records.extend([preempt(0, B), dispatch(0, A)].map(|event| Record { at: back, event }));
+        check::legality(header, &records, |_| None)
+    };
+    let left = (2, Some(CpuId(0)), Some(A), Problem::LeftNonPreemptive { act: Act::Preempt });
+    assert!(found(&live, 0).is_clean());
+    assert_eq!(only(&found(&live, 1)), left, "without interrupt threads it keeps its CPU");
+    live.tasks[2].kind = TaskKind::Thread;
+    assert!(found(&live, 200).is_clean());
+    assert_eq!(only(&found(&live, 201)), left);
 }
 
 /// Under Laxity's scheduler the thread of B, which lost its CPU, may say on any CPU that the job is complete.
