@@ -346,6 +346,42 @@ pub enum Problem {
         /// How urgent it is.
         waiting_urgency: Urgency,
     },
+    /// A job has a priority that is not its own, nor that of a job which waits for it, nor that of a lock that it holds.
+    ForeignPriority {
+        /// That priority.
+        urgency: Urgency,
+        /// The task that it is said to be of.
+        of: TaskId,
+        /// Its own.
+        own: Urgency,
+    },
+    /// A job holds a lock and is less urgent than a job that waits for it.
+    NotInherited {
+        /// The lock.
+        lock: LockId,
+        /// How urgent the holder is.
+        urgency: Urgency,
+        /// The more urgent job.
+        waiting: JobId,
+        /// How urgent it is.
+        waiting_urgency: Urgency,
+    },
+    /// A job holds a lock whose holders are above all others, and is not.
+    BelowCeiling {
+        /// The lock.
+        lock: LockId,
+        /// How urgent it is.
+        urgency: Urgency,
+    },
+    /// An interrupt thread has another priority than it has by those that it works for.
+    ThreadPriority {
+        /// Its priority.
+        urgency: Urgency,
+        /// The task that it is said to be of.
+        of: TaskId,
+        /// The one that it should have.
+        expected: Urgency,
+    },
     /// Without overheads, the CPU runs another job than the one it is linked to.
     RunsUnlinked {
         /// What it is linked to.
@@ -425,6 +461,8 @@ pub enum Phase {
 pub enum Urgency {
     /// It is above all others.
     Boosted,
+    /// It is below all others.
+    Below,
     /// Its absolute deadline.
     Deadline(Instant),
     /// Its task's rank.
@@ -466,6 +504,7 @@ impl fmt::Display for Urgency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Urgency::Boosted => f.write_str("above all"),
+            Urgency::Below => f.write_str("below all"),
             Urgency::Deadline(deadline) => write!(f, "deadline {deadline}"),
             Urgency::Rank(rank) => write!(f, "rank {rank}"),
         }

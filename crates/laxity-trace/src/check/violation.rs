@@ -220,6 +220,34 @@ impl Violation {
                     waiting = job_name(waiting)
                 )
             }
+            Problem::ForeignPriority { urgency, of, own } => {
+                write!(
+                    f,
+                    "{job} has the priority of {of} ({urgency}), which is neither its own ({own}) nor that of a lock \
+                     that it holds or of a job that waits for it",
+                    of = names.task(*of)
+                )
+            }
+            Problem::NotInherited { lock, urgency, waiting, waiting_urgency } => {
+                write!(
+                    f,
+                    "{job} ({urgency}) holds lock {lock} without the priority of {waiting} ({waiting_urgency}), which \
+                     waits for it",
+                    lock = lock_name(lock),
+                    waiting = job_name(waiting)
+                )
+            }
+            Problem::BelowCeiling { lock, urgency } => {
+                write!(f, "{job} ({urgency}) holds lock {lock} without its ceiling, above all", lock = lock_name(lock))
+            }
+            Problem::ThreadPriority { urgency, of, expected } => {
+                write!(
+                    f,
+                    "the interrupt thread's {job} has the priority of {of} ({urgency}) instead of the one that it works \
+                     with ({expected})",
+                    of = names.task(*of)
+                )
+            }
             Problem::RunsUnlinked { linked: Some(linked) } => {
                 write!(f, "{cpu} runs {job} while it is linked to {linked}", linked = job_name(linked))
             }

@@ -131,6 +131,11 @@ impl Replay {
         self.details().queues.level(job, &self.tasks)
     }
 
+    /// The priority of a pending job in its own right.
+    pub fn own_level(&self, job: JobId) -> Option<Level> {
+        self.details().queues.own_level(job, &self.tasks)
+    }
+
     /// Everything but jobs and CPUs.
     ///
     /// Panics if the replay follows jobs and CPUs alone.

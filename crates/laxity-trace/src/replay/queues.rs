@@ -142,7 +142,7 @@ impl Queues {
     }
 
     /// Its deadline under EDF, else its task's rank plus 1; 0 is above all.
-    fn own_level(&self, job: JobId, tasks: &[Task]) -> Option<Level> {
+    pub fn own_level(&self, job: JobId, tasks: &[Task]) -> Option<Level> {
         let deadline = tasks.get(job.task.index())?.pending().deadline(job.index)?;
         let rank = self.tasks[job.task.index()].rank;
         Some((if self.by_deadline { deadline.0 } else { u64::from(rank) + 1 }, job.task))

@@ -13,7 +13,7 @@ use laxity_trace::{DeviceInfo, Event, GpuInfo, LockInfo, LockKind, Origin, Recor
 const T: JobId = job(3, 0);
 
 /// Three tasks of deadlines 10, 20 and 30, an interrupt thread, three CPUs, a GPU with one copy engine; locks: 0 FIFO,
-/// 1 by priority, 2 a k-FMLP of two, 3 a semaphore of two.
+/// 1 by priority, 2 a k-FMLP of two, 3 a semaphore of two, 4 perhaps with a ceiling.
 fn header() -> TraceHeader {
     let mut header = Setup::edf(3, &[(9, 10), (9, 20), (9, 30), (9, 40)], 0).header();
     header.tasks[3].kind = TaskKind::Thread;
@@ -28,6 +28,7 @@ fn header() -> TraceHeader {
         lock(LockKind::Engine { gpu: GpuId(0), engine: Engine::Execution, order: EngineOrder::Priority }, 1),
         lock(LockKind::KFmlp { gpus: gpus.clone() }, 2),
         lock(LockKind::Semaphore { gpus }, 2),
+        lock(LockKind::Resource { order: EngineOrder::Priority }, 1),
     ];
     header
 }
@@ -394,7 +395,7 @@ fn bottom_halves_have_no_deadlines_to_miss() {
 
 /// ```text
 ///          0 1 2 3 4
-///   cpu0   A A A A A        B inherits A's deadline: C, more urgent than B in its own right, waits
+///   cpu0   A A A A A        B has A's deadline, a ceiling: C, more urgent than B in its own right, waits
 ///   cpu1   B B B B B
 /// ```
 #[test]
@@ -403,10 +404,11 @@ fn the_policy_ranks_by_effective_priorities() {
     header.clusters = vec![vec![CpuId(0), CpuId(1)]];
     let begin = [(0, release(C, 19)), (0, ready(A)), (0, ready(B)), (0, ready(C))];
     let links = [(0, link(0, A)), (0, dispatch(0, A)), (0, link(1, B)), (0, dispatch(1, B)), (3, Event::End)];
-    let events = |inherits: bool| {
-        let inherits = inherits.then_some((0, priority(B, 10, 0)));
+    let events = |is_raised: bool| {
+        let raised = [(0, request(B, 4)), (0, grant(B, 4, 0)), (0, priority(B, 10, 0))];
         let jobs = [(0, release(A, 10)), (0, release(B, 20))];
-        trace(&jobs.into_iter().chain(begin).chain(inherits).chain(links).collect::<Vec<_>>())
+        let raised = raised.into_iter().filter(|_| is_raised);
+        trace(&jobs.into_iter().chain(begin).chain(raised).chain(links).collect::<Vec<_>>())
     };
     let report = check::policy(&header, &events(true));
     assert!(report.is_clean(), "{report}");
@@ -417,7 +419,7 @@ fn the_policy_ranks_by_effective_priorities() {
 /// ```text
 ///          0 1 2 3 4
 ///   cpu0   A A A A A        T, which serves A, has A's priority but waits; B runs
-///   cpu1   B B B B B
+///   cpu1   B B B B B        C, suspended, has A's priority, too: a ceiling
 /// ```
 #[test]
 fn under_klmirqd_a_thread_held_back_by_its_owner_does_not_wait() {
@@ -425,6 +427,13 @@ fn under_klmirqd_a_thread_held_back_by_its_owner_does_not_wait() {
     header.clusters = vec![vec![CpuId(0), CpuId(1)]];
     let events = |owner: JobId| {
         records(&[
+            (0, ready(C)),
+            (0, link(0, C)),
+            (0, dispatch(0, C)),
+            (0, request(C, 4)),
+            (0, grant(C, 4, 0)),
+            (0, priority(C, 10, 0)),
+            (0, suspend(0, C)),
             (0, ready(A)),
             (0, ready(B)),
             (0, link(0, A)),

@@ -8,6 +8,7 @@ mod gpus;
 mod graphs;
 mod legality;
 mod policy;
+mod priorities;
 mod quanta;
 mod valid;
 

@@ -3,9 +3,9 @@
 use super::check_reference::hand::*;
 use super::check_reference::{Setup, UNIT, at};
 use super::{A, B, C, only};
-use laxity_model::{CpuId, JobId, OverheadCosts, OverheadKind, PriorityRule};
+use laxity_model::{CpuId, EngineOrder, JobId, OverheadCosts, OverheadKind, PriorityRule};
 use laxity_trace::check::{self, Act, Phase, Problem, Report, Urgency};
-use laxity_trace::{Event, TraceHeader};
+use laxity_trace::{Event, LockInfo, LockKind, TraceHeader};
 
 /// Three tasks of periods 10, 20 and 30 on `cpus` CPUs.
 pub fn setup(cpus: u16) -> Setup {
@@ -95,17 +95,22 @@ fn fixed_priorities_are_judged_by_rank() {
     assert!(report.to_string().contains("cpu0 runs T1.0 (rank 1) while T0.0 (rank 0)"), "{report}");
 }
 
-/// The rank of a job that inherits is that of the task named, which is level 1 for rank 0; level 0 is above all.
+/// The rank of a job that is raised is that of the task named, which is level 1 for rank 0; level 0 is above all.
 #[test]
 fn under_fixed_priorities_a_level_is_a_rank_plus_1() {
-    let header = Setup { rule: PriorityRule::Given, ..setup(1) }.header();
-    // C has rank 0, B rank 1, A rank 2; A runs at `level` while B waits.
-    let inheriting = |level, of: JobId| {
+    let mut header = Setup { rule: PriorityRule::Given, ..setup(1) }.header();
+    // Of the first the ceiling is that of a task, of the second above all.
+    let kinds = [LockKind::Resource { order: EngineOrder::Priority }, LockKind::Bandwidth];
+    header.locks = kinds.map(|kind| LockInfo { name: "lock".to_owned(), replicas: 1, kind }).to_vec();
+    // C has rank 0, B rank 1, A rank 2; A runs at `level`, by what it holds, while B waits.
+    let raised = |level, of: JobId, held: Option<u16>| {
+        let held = held.map_or(Event::Release { job: C, deadline: at(30) }, |lock| grant(A, lock, 0));
         judge(
             &header,
             &[
                 (0, release(A, 10)),
                 (0, ready(A)),
+                (0, held),
                 (0, Event::Priority { job: A, level, of: of.task }),
                 (0, link(0, A)),
                 (0, dispatch(0, A)),
@@ -115,10 +120,10 @@ fn under_fixed_priorities_a_level_is_a_rank_plus_1() {
             ],
         )
     };
-    assert!(inheriting(1, C).is_clean(), "C's rank");
-    assert!(inheriting(0, A).is_clean(), "above all");
+    assert!(raised(1, C, Some(0)).is_clean(), "C's rank");
+    assert!(raised(0, A, Some(1)).is_clean(), "above all");
     let what = Problem::Inversion { urgency: Urgency::Rank(2), waiting: B, waiting_urgency: Urgency::Rank(1) };
-    assert_eq!(only(&inheriting(3, A)).3, what, "its own rank");
+    assert_eq!(only(&raised(3, A, None)).3, what, "its own rank");
 }
 
 #[test]

@@ -18,8 +18,8 @@ use crate::style::{BAD, GOOD, RESET};
 /// Checks that it is a legal schedule at all (one job a CPU, one CPU a job, nothing before its release, jobs of a task
 /// in order, no more execution than the worst case; each lock, engine and stack with one holder, grants in the lock's
 /// order, no interrupt thread beside its owner under klmirqd, no token of a graph lost), that it follows the scheduler it
-/// names (the most urgent jobs run, no CPU idles while one waits) unless Linux scheduled it live, and that deadlines were
-/// met.
+/// names (the most urgent jobs run, no CPU idles while one waits; in simulations no job has a priority that nothing gives
+/// it, and holders of locks inherit) unless Linux scheduled it live, and that deadlines were met.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity trace car.lxt check

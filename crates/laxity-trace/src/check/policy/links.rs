@@ -12,6 +12,9 @@ use crate::{TaskKind, TraceHeader};
 /// job that it inherits from.
 pub(super) type Key = (u64, TaskId, TaskId);
 
+/// The level below all jobs, of threads.
+pub(super) const BELOW_ALL: u64 = u64::MAX - 1;
+
 /// The ready jobs of all clusters. Kept up to date with the replay by [`Links::update`].
 #[derive(Clone, Debug)]
 pub(super) struct Links {
@@ -89,6 +92,16 @@ struct Cluster {
     free: BTreeSet<CpuId>,
 }
 
+/// What an effective priority says to people.
+pub(super) fn urgency(level: u64, by_deadline: bool) -> Urgency {
+    match (level, by_deadline) {
+        (0, _) => Urgency::Boosted,
+        (BELOW_ALL, _) => Urgency::Below,
+        (deadline, true) => Urgency::Deadline(Instant(deadline)),
+        (level, false) => Urgency::Rank((level - 1).try_into().unwrap_or(u32::MAX)),
+    }
+}
+
 impl Links {
     pub fn new(header: &TraceHeader) -> Self {
         let mut cpus = vec![CpuState::default(); header.cpus];
@@ -155,11 +168,7 @@ impl Links {
 
     /// What a key says to people.
     pub fn urgency(&self, key: Key) -> Urgency {
-        match (key.0, self.by_deadline) {
-            (0, _) => Urgency::Boosted,
-            (deadline, true) => Urgency::Deadline(Instant(deadline)),
-            (level, false) => Urgency::Rank(level as u32 - 1),
-        }
+        urgency(key.0, self.by_deadline)
     }
 
     /// Whether `job`, ready and without a link, waits for something else than a CPU: for the bottom half on its stack to

@@ -2,6 +2,7 @@
 
 mod dedicated;
 mod links;
+mod priorities;
 mod quanta;
 mod ticks;
 
@@ -13,6 +14,7 @@ use laxity_model::{
 
 use self::dedicated::Dedicated;
 use self::links::{Links, Ready};
+use self::priorities::Priorities;
 use self::quanta::Boundaries;
 use self::ticks::Ticks;
 use super::{Act, Phase, Problem, Report, Violation};
@@ -53,10 +55,14 @@ use crate::{Event, Origin, Sink, TraceHeader};
 /// more violations than a report lists. Schedules that are illegal under any policy are
 /// left to [`LegalityCheck`](super::LegalityCheck) and ignored here.
 ///
-/// Priorities are effective ones: a job has that of its own right until a `Priority` says otherwise. An interrupt thread
-/// and the owner it serves are one entity under klmirqd: while one of them is linked the other does not wait for a CPU.
-/// A CPU with a bottom half on its stack is not judged until that ends, and the job below it does not wait. What Linux
-/// leaves to its daemon without real-time priority is outside the policy.
+/// Priorities are effective ones: a job has that of its own right until a `Priority` says otherwise. In simulations these
+/// records are judged, too, when their instant is over: a job has its own priority, that of a job which waits for what it
+/// holds, or a ceiling; a holder that inherits is as urgent as each job that waits for it; and a thread has the priority of
+/// those that it serves. Live they are believed (`priorities/mod.rs` says why).
+///
+/// An interrupt thread and the owner it serves are one entity under klmirqd: while one of them is linked the other does not
+/// wait for a CPU. A CPU with a bottom half on its stack is not judged until that ends, and the job below it does not wait.
+/// What Linux leaves to its daemon without real-time priority is outside the policy.
 #[derive(Clone, Debug)]
 pub struct PolicyCheck {
     rule: Rule,
@@ -72,6 +78,7 @@ pub struct PolicyCheck {
     /// When all overheads, waits for locks and inter-processor interrupts that were recorded so far are over.
     settled_at: Instant,
     dedicated: Option<Dedicated>,
+    priorities: Option<Priorities>,
     /// Best-effort jobs are below all others, and of no cluster.
     view: RealTimeView,
     replay: Replay,
@@ -133,6 +140,7 @@ impl PolicyCheck {
             follows_links: is_prompt,
             settled_at: Instant::ZERO,
             dedicated: Dedicated::new(header),
+            priorities: Priorities::new(header),
             view: RealTimeView::new(header),
             replay: Replay::new(header),
             links: Links::new(header),
@@ -417,6 +425,9 @@ impl Sink for PolicyCheck {
         self.records += 1;
         if at > self.now {
             self.judge_until(at);
+            if let Some(priorities) = &mut self.priorities {
+                priorities.judge(self.now, &self.replay, &mut self.report);
+            }
             self.now = at;
         }
         self.follow_ticks(at, event);
@@ -429,6 +440,9 @@ impl Sink for PolicyCheck {
         }
         self.replay.apply(at, event);
         self.observe(at, event);
+        if let Some(priorities) = &mut self.priorities {
+            priorities.observe(at, event, &self.replay, &mut self.report);
+        }
         event.cpus().into_iter().flatten().chain(linked_before).for_each(|cpu| self.match_process(cpu));
         self.ended = event == Event::End;
     }
