@@ -6,6 +6,7 @@
 mod deadlines;
 mod fairness;
 mod legality;
+mod life;
 mod parts;
 mod policy;
 mod problem;
@@ -15,9 +16,10 @@ mod violation;
 pub use deadlines::DeadlineCheck;
 pub use fairness::FairnessCheck;
 pub use legality::LegalityCheck;
+pub use life::{Act, Phase};
 pub use parts::BudgetProblem;
 pub use policy::PolicyCheck;
-pub use problem::{Act, Phase, Problem, Urgency};
+pub use problem::{Problem, Urgency};
 pub use report::Report;
 pub use violation::Violation;
 

@@ -6,7 +6,7 @@ use laxity_model::{
     CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, OverheadKind, ReplicaId, SignedNanos, TaskId,
 };
 
-use super::BudgetProblem;
+use super::{Act, BudgetProblem, Phase};
 use crate::DeviceId;
 use crate::metrics::ChainDeadline;
 
@@ -382,12 +382,12 @@ pub enum Problem {
         /// The one that it should have.
         expected: Urgency,
     },
-    /// Without overheads, the CPU runs another job than the one it is linked to.
+    /// Once no overhead goes on, the CPU runs another job than the one it is linked to.
     RunsUnlinked {
         /// What it is linked to.
         linked: Option<JobId>,
     },
-    /// Without overheads, the CPU runs nothing though it is linked to a job.
+    /// Once no overhead goes on, the CPU runs nothing though it is linked to a job.
     LinkedButIdle,
     /// A job completed after its deadline.
     Late {
@@ -412,50 +412,6 @@ pub enum Problem {
     },
 }
 
-/// Something a job does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// It enters the ready queue.
-    Ready,
-    /// It is linked to a CPU.
-    Link,
-    /// It is switched in.
-    Dispatch,
-    /// It is switched out.
-    Preempt,
-    /// It suspends itself.
-    Suspend,
-    /// Its suspension ends.
-    Resume,
-    /// It completes.
-    Complete,
-    /// It enters a non-preemptive section.
-    NonPreemptiveBegin,
-    /// It leaves it.
-    NonPreemptiveEnd,
-    /// It incurs cache-related delay.
-    CacheDelay,
-}
-
-/// Where a job is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Before its release.
-    Unreleased,
-    /// Released, not yet in the ready queue.
-    Released,
-    /// Ready, on no CPU.
-    Ready,
-    /// On a CPU.
-    Running,
-    /// On a CPU and not to be preempted.
-    NonPreemptive,
-    /// Suspended.
-    Suspended,
-    /// Complete.
-    Complete,
-}
-
 /// What a job is ranked by; the smaller is the more urgent, ties go to the task listed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
@@ -467,37 +423,6 @@ pub enum Urgency {
     Deadline(Instant),
     /// Its task's rank.
     Rank(u32),
-}
-
-impl fmt::Display for Act {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Act::Ready => "becomes ready",
-            Act::Link => "is linked",
-            Act::Dispatch => "is dispatched",
-            Act::Preempt => "is preempted",
-            Act::Suspend => "suspends itself",
-            Act::Resume => "resumes",
-            Act::Complete => "completes",
-            Act::NonPreemptiveBegin => "enters a non-preemptive section",
-            Act::NonPreemptiveEnd => "leaves a non-preemptive section",
-            Act::CacheDelay => "incurs cache-related delay",
-        })
-    }
-}
-
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Phase::Unreleased => "not yet released",
-            Phase::Released => "released but not ready",
-            Phase::Ready => "ready and not running",
-            Phase::Running => "running",
-            Phase::NonPreemptive => "in a non-preemptive section",
-            Phase::Suspended => "suspended",
-            Phase::Complete => "complete",
-        })
-    }
 }
 
 impl fmt::Display for Urgency {
