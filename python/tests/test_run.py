@@ -86,7 +86,7 @@ def test_what_a_close_raises_is_told_when_all_jobs_are_done(pair, capfd):
         def close(self):
             raise OSError("the disk is full")
 
-    with pytest.raises(laxity.RunError, match=r"after its last job: its code failed: OSError: the disk is full") as raised:
+    with pytest.raises(laxity.RunError, match=r"after its last job: its code failed: OSError") as raised:
         laxity.run(pair, {"fast": Fast}, scheduler="other", duration="8 ms")
     assert raised.value.result.tasks["completed"].to_pylist()[0] == 2
     assert "Traceback" in capfd.readouterr().err
