@@ -1,67 +1,27 @@
 //! Threads of a program that wait: one that waits for the last of many operations is not woken by each, and one that waits
 //! in the driver is let go when its program exits.
 
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+mod common;
+
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use laxity_gpu::{Config, Registry};
-use laxity_interpose::{LiveStream, Operation, Process};
-use laxity_policy::program::{OperationId, Order, Policy, Work};
-use laxity_testing::{Directory, until};
+use laxity_gpu::Config;
+use laxity_interpose::{LiveStream, Process};
+use laxity_testing::until;
 
-/// The variable by which this test runs itself as the program.
-const PROGRAM: &str = "LAXITY_TEST_PROGRAM";
-
-/// An operation that its test completes.
-#[derive(Default)]
-struct Held {
-    is_open: AtomicBool,
-}
-
-impl Operation for Held {
-    fn open(&self) {
-        self.is_open.store(true, Ordering::Release);
-    }
-
-    fn is_complete(&self) -> bool {
-        false
-    }
-
-    fn is_ready(&self) -> bool {
-        true
-    }
-}
+use common::{Held, is_program, issue};
 
 /// Runs this test again as a program under an arbitration that no other program uses.
 fn run_as_program(test: &str) {
-    let directory = Directory::new(test);
-    let _arbitration = Registry::at(directory.path()).create("waits", &Config::new(1, 1)).expect("created");
-    let mut command = Command::new(std::env::current_exe().expect("this test"));
-    command.args([test, "--exact", "--nocapture"]).env(PROGRAM, "yes").env("LAXITY_GPU_ARBITRATION", "waits");
-    assert!(command.env("LAXITY_GPU_FOLDER", directory.path()).status().expect("it starts").success());
-}
-
-fn is_program() -> bool {
-    std::env::var_os(PROGRAM).is_some()
+    common::run_as_program(test, &Config::new(1, 1), &[], |_, _| {});
 }
 
 fn stream() -> (Arc<Process>, LiveStream<Held>) {
-    let process = Arc::new(Process::start("test"));
-    assert!(process.is_arbitrating());
-    let stream = LiveStream::new(&process, Policy::default(), Order::InOrder, 0);
+    let process = common::process();
+    let stream = common::stream(&process);
     (process, stream)
-}
-
-/// Issues a kernel that was never seen before, so that it shares its engine with no other.
-fn issue(stream: &LiveStream<Held>, key: u64) -> (OperationId, Arc<Held>) {
-    let ticket = stream.begin(Work::Kernel { key }, true, || None).expect("arbitrated");
-    let (id, is_gated, operation) = (ticket.id, ticket.is_gated, Arc::<Held>::default());
-    operation.is_open.store(!is_gated, Ordering::Release);
-    ticket.attach(operation.clone());
-    (id, operation)
 }
 
 /// How often the calling thread was suspended.
@@ -83,7 +43,7 @@ fn a_thread_that_waits_for_the_last_operation_is_not_woken_by_each() {
     let driver = stream.clone();
     let completes = thread::spawn(move || {
         for (id, operation) in &operations {
-            until("it is opened", || operation.is_open.load(Ordering::Acquire));
+            until("it is opened", || operation.is_open());
             // Time to wake, for a thread that is woken.
             thread::sleep(Duration::from_millis(2));
             driver.complete_and_go_on(*id);
@@ -106,17 +66,17 @@ fn a_thread_that_waits_in_the_driver_is_let_go_when_its_program_exits() {
     let (process, stream) = stream();
     let (first, first_operation) = issue(&stream, 1);
     let (_, second) = issue(&stream, 2);
-    until("it has its engine", || first_operation.is_open.load(Ordering::Acquire));
+    until("it has its engine", || first_operation.is_open());
     let (waits, is_waiting) = mpsc::channel();
     let (other, held_back) = (stream.clone(), second.clone());
     let waiter = thread::spawn(move || {
         let waiting = other.wait_in_driver();
         waits.send(()).expect("it is awaited");
-        until("the driver may run what it waits for", || held_back.is_open.load(Ordering::Acquire));
+        until("the driver may run what it waits for", || held_back.is_open());
         drop(waiting);
     });
     is_waiting.recv().expect("it is sent");
-    assert!(!second.is_open.load(Ordering::Acquire), "its engine is the first one's");
+    assert!(!second.is_open(), "its engine is the first one's");
     process.exit();
     // As a destructor would.
     waiter.join().expect("it is let go");
