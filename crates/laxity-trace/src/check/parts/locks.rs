@@ -28,9 +28,17 @@ pub(super) struct Locks<'a> {
     free_since: BTreeMap<(LockId, ReplicaId), Instant>,
     /// The locks of one replica that may be free though jobs wait: to be looked at when time goes on.
     suspects: BTreeSet<LockId>,
-    /// By waiter: which replicas of a pool later requests were granted meanwhile, when, and to which jobs.
-    passed: BTreeMap<(LockId, JobId), Vec<(ReplicaId, Instant, JobId)>>,
+    /// By waiter: what of a pool later requests were granted meanwhile.
+    passed: BTreeMap<(LockId, JobId), Vec<Passed>>,
     now: Instant,
+}
+
+/// A grant to a request that was not the first.
+#[derive(Clone, Copy, Debug)]
+struct Passed {
+    replica: ReplicaId,
+    at: Instant,
+    by: JobId,
 }
 
 impl<'a> Locks<'a> {
@@ -125,10 +133,10 @@ impl<'a> Locks<'a> {
         };
         self.header.locks.get(lock.index()).filter(is_pool)?;
         for earlier in locks.waiting(lock).take_while(|&waiting| waiting != job) {
-            self.passed.entry((lock, earlier)).or_default().push((replica, self.now, job));
+            self.passed.entry((lock, earlier)).or_default().push(Passed { replica, at: self.now, by: job });
         }
         let passed = self.passed.remove(&(lock, job))?;
-        let &(_, at, by) = passed.iter().find(|&&(granted, ..)| granted == replica)?;
+        let &Passed { at, by, .. } = passed.iter().find(|passed| passed.replica == replica)?;
         Some(Violation { at, cpu: None, job: Some(by), what: Problem::GrantOrder { lock, earlier: job } })
     }
 
