@@ -1724,7 +1724,8 @@ enum laxity_result laxity_vx_run_release(struct laxity_vx_run **run);
 enum laxity_result laxity_workload_load(const char *path,
                                         struct laxity_workload **workload);
 
-// Releases a workload. Sets `*workload` to NULL; does nothing if it is NULL already.
+// Releases a workload. Sets `*workload` to NULL; does nothing if it is NULL already. LAXITY_ERROR_BUSY while it runs, also in its
+// functions.
 enum laxity_result laxity_workload_release(struct laxity_workload **workload);
 
 // Has the jobs of the task called `name`, or of the node called GRAPH/NODE, call `function` with `user` as state, whatever
