@@ -25,7 +25,8 @@ period = "10 ms"
 wcet = "6 ms"
 "#;
 
-/// Once `trace` has begun to grow, a thread above all jobs has `cpu` for 3 ms eight times. Answers how long it computed.
+/// Once `trace` has begun to grow, a thread above all jobs has `cpu` for 3 ms eight times, each time elsewhere in the jobs' period. Answers
+/// how long it computed.
 fn rob(cpu: usize, trace: &Path) -> Result<Nanos, String> {
     while fs::metadata(trace).map_or(0, |file| file.len()) == 0 {
         thread::sleep(Duration::from_millis(5));
@@ -34,8 +35,8 @@ fn rob(cpu: usize, trace: &Path) -> Result<Nanos, String> {
     thread::sleep(Duration::from_millis(300));
     scheduling::pin(cpu).and_then(|()| scheduling::set_fifo(90)).map_err(|error| error.to_string())?;
     let mut computed = Nanos::ZERO;
-    for _ in 0..8 {
-        thread::sleep(Duration::from_millis(17));
+    for time in 0..8 {
+        thread::sleep(Duration::from_millis(13 + time));
         let before = clock::thread_cpu_time();
         while clock::thread_cpu_time().0 - before.0 < 3_000_000 {}
         computed += clock::thread_cpu_time().saturating_sub(before);
