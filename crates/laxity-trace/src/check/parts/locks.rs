@@ -15,8 +15,8 @@ use crate::{Event, LockInfo, LockKind, TraceHeader};
 ///   wanting nothing;
 /// - FIFO locks are granted to the earliest request, priority-ordered ones to a request of the highest effective priority, as the
 ///   trace has named it before;
-/// - of a pool of several GPUs under a semaphore or a k-FMLP no job gets one that an earlier request waits for. Which ones a request
-///   may have, or is queued for, the trace does not say: that it waited for this one is known when it is granted the same;
+/// - of a pool of several GPUs under a semaphore no job gets one that an earlier request waits for. Which ones a request may have the
+///   trace does not say: that it waited for this one is known when it is granted the same;
 /// - a replica that a job is granted in the end was not free for any time while that job waited. A waiter may be
 ///   restricted to some replicas, which a trace does not say, so that another's being free means nothing; of a lock of
 ///   one replica the same is required of the requests that are never granted. GPUSync's tokens may be free although
@@ -128,9 +128,8 @@ impl<'a> Locks<'a> {
         replica: ReplicaId,
         locks: &replay::Locks,
     ) -> Option<Violation> {
-        let is_pool = |info: &&LockInfo| {
-            info.replicas > 1 && matches!(info.kind, LockKind::Semaphore { .. } | LockKind::KFmlp { .. })
-        };
+        // A k-FMLP may move a request to another queue when that one is empty.
+        let is_pool = |info: &&LockInfo| info.replicas > 1 && matches!(info.kind, LockKind::Semaphore { .. });
         self.header.locks.get(lock.index()).filter(is_pool)?;
         for earlier in locks.waiting(lock).take_while(|&waiting| waiting != job) {
             self.passed.entry((lock, earlier)).or_default().push(Passed { replica, at: self.now, by: job });
