@@ -2,9 +2,9 @@
 
 use super::check_reference::hand::*;
 use super::check_reference::{Setup, UNIT};
-use super::{A, B, C};
+use super::{A, B, C, costs};
 use laxity_model::{
-    CpuId, Engine, EngineOrder, GpuId, InterruptHandling, JobId, LockId, Nanos, OverheadCosts, OverheadKind, ReplicaId,
+    CpuId, Engine, EngineOrder, GpuId, InterruptHandling, JobId, LockId, Nanos, OverheadKind, ReplicaId,
 };
 use laxity_trace::check::{self, Act, Problem, Report};
 use laxity_trace::{DeviceInfo, Event, GpuInfo, LockInfo, LockKind, Origin, Record, TaskKind, TraceHeader};
@@ -31,20 +31,6 @@ fn header() -> TraceHeader {
         lock(LockKind::Resource { order: EngineOrder::Priority }, 1),
     ];
     header
-}
-
-/// What no overhead of these tests exceeds.
-fn costs() -> OverheadCosts {
-    let most = Nanos(9 * UNIT.0);
-    OverheadCosts {
-        tick: most,
-        release: most,
-        scheduling: most,
-        context_switch: most,
-        cache_preemption: most,
-        cache_migration: most,
-        ..OverheadCosts::default()
-    }
 }
 
 fn records(events: &[(u64, Event)]) -> Vec<Record> {

@@ -2,8 +2,8 @@
 
 use super::check_reference::hand::*;
 use super::check_reference::{Setup, UNIT, at};
-use super::{A, B, only};
-use laxity_model::{CpuId, JobId, Nanos, OverheadCosts, OverheadKind, SignedNanos, TaskId};
+use super::{A, B, costs, only};
+use laxity_model::{CpuId, JobId, Nanos, OverheadKind, SignedNanos, TaskId};
 use laxity_trace::check::{self, Act, LegalityCheck, Phase, Problem, Report};
 use laxity_trace::{DeviceId, Event, LinuxClass, Origin, Record, Sink, TaskKind, TraceHeader};
 
@@ -15,20 +15,6 @@ fn header() -> TraceHeader {
     setup.clusters = vec![2, 1];
     setup.tasks[2].cluster = 1;
     TraceHeader { costs: costs(), ..setup.header() }
-}
-
-/// What no overhead of these tests exceeds.
-fn costs() -> OverheadCosts {
-    let most = Nanos(9 * UNIT.0);
-    OverheadCosts {
-        tick: most,
-        release: most,
-        scheduling: most,
-        context_switch: most,
-        cache_preemption: most,
-        cache_migration: most,
-        ..OverheadCosts::default()
-    }
 }
 
 fn judge(events: &[(u64, Event)]) -> Report {
