@@ -21,10 +21,10 @@ use laxity_sys::scheduling;
 /// Measures what the layers add.
 #[derive(Parser)]
 struct Arguments {
-    /// Pairs of processes of each program
+    /// Pairs of processes of the OpenCL program; twice as many of the pipeline, and three times as many of the CUDA program
     #[arg(long, default_value_t = 9)]
     pairs: usize,
-    /// Turns of each process
+    /// Turns of each process; half as many of the pipeline
     #[arg(long, default_value_t = 20)]
     turns: usize,
     /// Frames of the pipeline in a turn
@@ -138,21 +138,31 @@ impl Bench {
             opencl(command, with)
         };
         let rows = ["CUDA call, ns", "kernel and wait, us", "its launch, us", "each of 100 kernels, us"];
-        let cuda = self.compare("1", &rows, cuda)?;
+        let Arguments { pairs, turns, frames, .. } = self.arguments;
+        // The more two processes of a program differ from one another, the more pairs.
+        let cuda = self.compare(3 * pairs, turns, "1", &rows, cuda)?;
         let rows = ["OpenCL call, ns", "kernel and Finish, us", "each of 100 kernels, us", "read of 4 KiB, us"];
-        let calls = self.compare("1", &rows, calls)?;
-        let pipeline = self.compare(&self.arguments.frames.to_string(), &["OpenCV frame, ms"], pipeline)?;
+        let calls = self.compare(pairs, turns, "1", &rows, calls)?;
+        let pipeline =
+            self.compare(2 * pairs, turns.div_ceil(2), &frames.to_string(), &["OpenCV frame, ms"], pipeline)?;
         Ok([cuda, calls, pipeline])
     }
 
     /// Runs pairs of a program, without the layer and with it, by turns, and prints what they tell. Each answers `ask` with as
     /// many numbers as there are names, perhaps behind a digest, which is the same of both.
-    fn compare(&self, ask: &str, names: &[&str], program: impl Fn(bool) -> Command) -> Result<Vec<Row>, Failure> {
-        let mut pairs: Vec<Vec<[f64; 3]>> = vec![Vec::new(); names.len()];
-        for _ in 0..self.arguments.pairs {
+    fn compare(
+        &self,
+        pairs: usize,
+        turns: usize,
+        ask: &str,
+        names: &[&str],
+        program: impl Fn(bool) -> Command,
+    ) -> Result<Vec<Row>, Failure> {
+        let mut of_pairs: Vec<Vec<[f64; 3]>> = vec![Vec::new(); names.len()];
+        for _ in 0..pairs {
             let mut sides = [Asked::start(program(false))?, Asked::start(program(true))?];
-            let mut turns: Vec<Vec<[f64; 2]>> = vec![Vec::new(); names.len()];
-            for turn in 0..=self.arguments.turns {
+            let mut of_turns: Vec<Vec<[f64; 2]>> = vec![Vec::new(); names.len()];
+            for turn in 0..=turns {
                 let mut answers = [Answer::default(), Answer::default()];
                 // The second one finds the machine as the first one left it: either is the first one as often.
                 for side in if turn.is_multiple_of(2) { [0, 1] } else { [1, 0] } {
@@ -165,11 +175,11 @@ impl Bench {
                 // In the first turn caches and pools are filled.
                 if turn > 0 {
                     let both = without.numbers.into_iter().zip(with.numbers);
-                    turns.iter_mut().zip(both).for_each(|(turns, (without, with))| turns.push([without, with]));
+                    of_turns.iter_mut().zip(both).for_each(|(turns, (without, with))| turns.push([without, with]));
                 }
             }
             sides.into_iter().try_for_each(Asked::end)?;
-            for (pairs, turns) in pairs.iter_mut().zip(&turns) {
+            for (pairs, turns) in of_pairs.iter_mut().zip(&of_turns) {
                 let of = |value: fn(&[f64; 2]) -> f64| at(turns.iter().map(value).collect(), 0.5);
                 pairs.push([of(|turn| turn[0]), of(|turn| turn[1]), of(|turn| turn[1] - turn[0])]);
             }
@@ -178,7 +188,7 @@ impl Bench {
             let of = |which: usize, part: f64| at(pairs.iter().map(|pair| pair[which]).collect(), part);
             Row { without: of(0, 0.5), with: of(1, 0.5), added: of(2, 0.5), quartiles: [of(2, 0.25), of(2, 0.75)] }
         };
-        let rows: Vec<Row> = pairs.iter().map(row).collect();
+        let rows: Vec<Row> = of_pairs.iter().map(row).collect();
         names.iter().zip(&rows).for_each(|(name, row)| println!("  {name:<24} {row}"));
         Ok(rows)
     }

@@ -123,7 +123,7 @@ fn mark(stream: &Stream, call: impl FnOnce() -> CUresult) -> CUresult {
 /// A thread waits for what the driver has of a stream.
 pub fn synchronize(stream: Option<&Stream>, call: impl FnOnce() -> CUresult) -> CUresult {
     let Some((stream, until)) = stream.and_then(|stream| Some((stream, stream.position()?))) else { return call() };
-    stream.before_wait(Some(until));
+    let _awaiting = stream.before_wait(until);
     let result = call();
     if result == SUCCESS {
         stream.settle(until);

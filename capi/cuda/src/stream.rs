@@ -5,9 +5,10 @@ use std::sync::Arc;
 use laxity_interpose::{LiveStream, Process};
 use laxity_policy::program::{OperationId, Order, Policy};
 
+use crate::layer::Layer;
 use crate::operation::{CudaOperation, Event, Pool};
 use crate::types::*;
-use crate::watch::{Position, Watch, Watched};
+use crate::watch::{Awaiting, Position, Watch, Watched};
 
 /// How a stream is ordered among those of its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +77,17 @@ impl Stream {
         self.watch.position()
     }
 
-    /// A thread is about to wait for what the driver has of the stream, all of it or up to that place: waits until it is over, if
-    /// threads are to be suspended. Operations with which other threads are held back are none that the driver waits for.
-    pub fn before_wait(&self, until: Option<Position>) {
-        match self.watch.last_until(until) {
+    /// A thread is about to wait for what the driver has of the stream up to that place: waits until it is over, if
+    /// threads are to be suspended. Operations with which other threads are held back are none that the driver waits for. To be
+    /// kept until the driver answers.
+    pub fn before_wait(&self, until: Position) -> Awaiting<'_> {
+        // A thread that is suspended learns from the watch that they are over.
+        let (last, awaiting) = self.watch.begin_wait(until, !Layer::get().suspends());
+        match last {
             Some(last) => self.live.wait_until_open(last, false),
             None => self.live.waits(),
         }
+        awaiting
     }
 
     /// Whether something is not known to be complete.
@@ -92,8 +97,7 @@ impl Stream {
 
     /// The driver said that the operations up to that place are complete.
     pub fn settle(&self, until: Position) {
-        self.watch.settle(&self.live, until);
-        self.live.synchronized();
+        self.watch.settle(&self.live, until, true);
     }
 
     /// The program gives it up: what was issued is still watched.

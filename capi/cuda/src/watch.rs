@@ -1,14 +1,15 @@
 //! A thread for each stream that learns when operations are complete: a callback of CUDA holds up the stream.
 //!
 //! ```text
-//!   Parked --issue--> looks every 100 us to 400 us --an operation is older--> waits for its event, suspended --> looks
+//!   Parked --issue--> looks every 100 us to 5 ms    --an operation is older--> waits for its event, suspended --> looks
 //!      ^                    |    ^                                                                          |
 //!      '--nothing for long--'    '-------------------------------- complete --------------------------------'
 //! ```
 //!
 //! A program that waits for its operations says itself that they are complete. So the thread is not woken for each of
-//! them, which would cost a system call: it sees soon that one is under way for so long, and waits for that. While it finds
-//! at each look that the program waited for all that it saw at the last one, it looks less often.
+//! them, which would cost a system call: it sees soon that one is under way for so long, and waits for that, unless a thread of
+//! the program does. While it finds at each look that the program waited for all that it saw at the last one, or waits, it
+//! looks less often, and even less often where no other process has a client that could want the engine.
 //!
 //! Nor is an event recorded behind each operation: a program that waits needs none. One is recorded when something else
 //! is about to be behind the operation, or when the thread sees it. That is so in streams that are ordered with no other one: an
@@ -21,7 +22,9 @@ use std::time::{Duration, Instant};
 
 use laxity_interpose::LiveStream;
 use laxity_policy::program::OperationId;
+use smallvec::SmallVec;
 
+use crate::layer::Layer;
 use crate::operation::{CudaOperation, Event, Pool};
 use crate::real::ask;
 use crate::types::*;
@@ -30,6 +33,8 @@ use crate::types::*;
 const LOOK: Duration = Duration::from_micros(100);
 /// How often it looks at a program that waits for its operations itself.
 const LOOK_MAX: Duration = Duration::from_micros(400);
+/// As [`LOOK_MAX`], where no other process has a client that could want the engine.
+const LOOK_ALONE: Duration = Duration::from_millis(5);
 /// It parks after so much time without an operation.
 const IDLE: Duration = Duration::from_millis(5);
 
@@ -48,6 +53,8 @@ struct State {
     thread: Thread,
     /// A thread of the program waits for its turn behind them.
     is_hurried: bool,
+    /// Up to which places threads of the program wait in the driver, one each: they say when that is complete.
+    awaited: Vec<Position>,
 }
 
 #[derive(Debug)]
@@ -64,6 +71,13 @@ struct UnderWay {
 /// A place in the order in which the driver got a stream's operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(u64);
+
+/// A thread of the program waits in the driver for all operations up to a place, until this is dropped.
+#[must_use = "it waits until this is dropped"]
+pub struct Awaiting<'a> {
+    watch: &'a Watch,
+    until: Option<Position>,
+}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Thread {
@@ -112,25 +126,29 @@ impl Watch {
         Some(self.lock().count).filter(|&count| count > 0).map(Position)
     }
 
-    /// The last operation that is under way, of those up to a place.
-    pub fn last_until(&self, until: Option<Position>) -> Option<OperationId> {
-        let state = self.lock();
-        let is_meant = |operation: &&UnderWay| until.is_none_or(|until| operation.position <= until);
-        state.under_way.iter().rev().find(is_meant).map(|operation| operation.id)
+    /// A thread of the program is about to wait for the operations up to that place: the last of them that is under way. `settles`:
+    /// it waits in the driver, and settles them; they are not watched for as long as what this returns lives.
+    pub fn begin_wait(&self, until: Position, settles: bool) -> (Option<OperationId>, Awaiting<'_>) {
+        let mut state = self.lock();
+        if settles {
+            state.awaited.push(until);
+        }
+        let is_meant = |operation: &&UnderWay| operation.position <= until;
+        let last = state.under_way.iter().rev().find(is_meant).map(|operation| operation.id);
+        (last, Awaiting { watch: self, until: Some(until).filter(|_| settles) })
     }
 
-    /// All operations up to that place are known to be complete.
-    pub fn settle(&self, live: &LiveStream<CudaOperation>, until: Position) {
+    /// All operations up to that place are known to be complete. `has_waited`: by a thread of the program.
+    pub fn settle(&self, live: &LiveStream<CudaOperation>, until: Position, has_waited: bool) {
         // Those that are over are dropped, and their events go back, when the lock is free.
-        let over: Vec<UnderWay> = {
+        let over: SmallVec<[UnderWay; 1]> = {
             let mut state = self.lock();
             let count = state.under_way.iter().take_while(|operation| operation.position <= until).count();
             state.under_way.drain(..count).collect()
         };
-        match &over[..] {
-            [] => {}
-            [only] => live.complete_and_go_on(only.id),
-            several => live.complete_together(&several.iter().map(|operation| operation.id).collect::<Vec<_>>()),
+        let ids: SmallVec<[OperationId; 1]> = over.iter().map(|operation| operation.id).collect();
+        if has_waited || !ids.is_empty() {
+            live.complete_together(&ids, has_waited);
         }
     }
 
@@ -190,15 +208,15 @@ impl Watch {
                 } else {
                     idle += look;
                     state = self.sleep(state, look);
-                    look = (2 * look).min(LOOK_MAX);
+                    look = longer(look);
                 }
                 continue;
             };
             idle = Duration::ZERO;
-            let age = first.since.elapsed();
-            if age < LOOK && !state.is_hurried && state.thread != Thread::Ending {
-                state = self.sleep(state, look - age);
-                look = (2 * look).min(LOOK_MAX);
+            let (age, is_awaited) = (first.since.elapsed(), state.is_awaited(first.position));
+            if (age < LOOK || is_awaited) && !state.is_hurried && state.thread != Thread::Ending {
+                state = self.sleep(state, if is_awaited { look } else { look - age });
+                look = longer(look);
                 continue;
             }
             look = LOOK;
@@ -213,7 +231,7 @@ impl Watch {
             if let Some(event) = event.filter(|event| !event.is_complete()) {
                 event.wait();
             }
-            self.settle(&stream.live, position);
+            self.settle(&stream.live, position, false);
             state = self.lock();
         }
         drop(state);
@@ -224,6 +242,32 @@ impl Watch {
 
     fn sleep<'a>(&'a self, state: MutexGuard<'a, State>, time: Duration) -> MutexGuard<'a, State> {
         self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// How long it looks away after a look at which there was nothing to do.
+fn longer(look: Duration) -> Duration {
+    let is_shared = || Layer::get().process().arbitration().is_some_and(|arbitration| arbitration.is_shared());
+    match 2 * look {
+        look if look <= LOOK_MAX => look,
+        _ if is_shared() => LOOK_MAX,
+        look => look.min(LOOK_ALONE),
+    }
+}
+
+impl State {
+    fn is_awaited(&self, position: Position) -> bool {
+        self.awaited.iter().any(|&until| position <= until)
+    }
+}
+
+impl Drop for Awaiting<'_> {
+    fn drop(&mut self) {
+        let Some(until) = self.until else { return };
+        let mut state = self.watch.lock();
+        // Those that wait for the same are alike.
+        let at = state.awaited.iter().position(|&other| other == until).expect("it waits");
+        state.awaited.swap_remove(at);
     }
 }
 
@@ -241,5 +285,34 @@ impl Watched {
     /// An event behind all that the driver has of the stream.
     pub fn record(&self) -> Option<Arc<Event>> {
         self.pool.record(self.handle as CUstream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_interpose::Process;
+    use laxity_policy::program::{Order, Policy};
+    use laxity_testing::until;
+
+    use super::*;
+
+    /// No driver is there: the thread settles what it looks at.
+    #[test]
+    fn what_a_thread_of_the_program_waits_for_is_left_to_it() {
+        let process = Arc::new(Process::start("test"));
+        let live = LiveStream::new(&process, Policy::default(), Order::InOrder, 0);
+        let stream = Watched { live, context: 0, handle: 0, pool: Arc::default() };
+        let watch = Arc::<Watch>::default();
+        let under_way = || watch.lock().under_way.iter().map(|operation| operation.id.0).collect::<Vec<_>>();
+        let (last, awaiting) = watch.begin_wait(Position(2), true);
+        assert_eq!(last, None);
+        (0..3).for_each(|number| watch.add(&stream, OperationId(number), None));
+        thread::sleep(20 * LOOK_MAX);
+        assert_eq!(under_way(), [0, 1, 2], "the third one is behind them");
+        watch.settle(&stream.live, Position(2), true);
+        until("the thread looks at the third one", || under_way().is_empty());
+        drop(awaiting);
+        assert!(watch.lock().awaited.is_empty());
+        watch.end();
     }
 }

@@ -171,6 +171,13 @@ impl Arbitration {
         self.membership.shared.is_watched()
     }
 
+    /// Whether another process has a client here. It costs a load or two for each client that there can be, and no lock; the
+    /// answer may be old.
+    pub fn is_shared(&self) -> bool {
+        let Membership { shared, slot, .. } = &*self.membership;
+        shared.tasks().any(|task| shared.liveness(task).is_held() && shared.member_slot(task) != *slot)
+    }
+
     /// The holders and waiters of all locks, now. Looking changes nothing and delays no thread.
     ///
     /// # Errors

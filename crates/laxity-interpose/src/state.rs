@@ -143,11 +143,12 @@ impl<O: Operation> State<O> {
         self.actions = actions;
     }
 
-    /// Operations are seen complete at once.
-    pub fn complete_together(&mut self, settings: &Settings, ids: &[OperationId]) {
+    /// Operations are complete, or failed; several are seen complete at once.
+    pub fn complete(&mut self, settings: &Settings, ids: &[OperationId]) {
         let now = clock::now();
+        let is_wanted = self.client.as_ref().is_none_or(MobileClient::is_wanted);
         let mut actions = std::mem::take(&mut self.actions);
-        self.machine.complete_together(now, ids, &mut actions);
+        self.machine.complete(now, ids, is_wanted, &mut actions);
         self.carry_out(now, settings, &mut actions);
         self.actions = actions;
     }

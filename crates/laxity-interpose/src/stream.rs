@@ -161,7 +161,7 @@ impl<O: Operation> LiveStream<O> {
     pub fn complete(&self, id: OperationId) {
         let mut state = self.inner.lock();
         if !state.machine.is_retired(id) {
-            state.handle(&self.inner.process.settings, Event::Completed(id));
+            state.complete(&self.inner.process.settings, &[id]);
             self.inner.tell(&mut state);
         }
     }
@@ -171,15 +171,20 @@ impl<O: Operation> LiveStream<O> {
     pub fn complete_and_go_on(&self, id: OperationId) {
         let mut state = self.inner.lock();
         if !state.machine.is_retired(id) {
-            state.handle(&self.inner.process.settings, Event::Completed(id));
+            state.complete(&self.inner.process.settings, &[id]);
             self.inner.go_on(state);
         }
     }
 
-    /// As [`LiveStream::complete_and_go_on`], for operations that are seen complete at once.
-    pub fn complete_together(&self, ids: &[OperationId]) {
+    /// As [`LiveStream::complete_and_go_on`], for operations that are seen complete at once. `has_waited`: by a thread of the
+    /// program that waited for them; then as [`LiveStream::synchronized`], too.
+    pub fn complete_together(&self, ids: &[OperationId], has_waited: bool) {
         let mut state = self.inner.lock();
-        state.complete_together(&self.inner.process.settings, ids);
+        let settings = &self.inner.process.settings;
+        state.complete(settings, ids);
+        if has_waited && state.machine.last().is_none() {
+            state.handle(settings, Event::Synchronized);
+        }
         self.inner.go_on(state);
     }
 
@@ -210,7 +215,7 @@ impl<O: Operation> LiveStream<O> {
             true => vec![until],
             false => state.machine.pending().take_while(|&id| id <= until).collect(),
         };
-        state.complete_together(settings, &complete);
+        state.complete(settings, &complete);
         if state.machine.last().is_none() {
             state.handle(settings, Event::Synchronized);
         }

@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use laxity_gpu::Config;
+use laxity_gpu::{Base, Config, Registry};
 use laxity_policy::program::Work;
 use laxity_sys::process;
 use laxity_testing::until;
@@ -162,5 +162,34 @@ fn time_in_which_a_program_is_stopped_does_not_count_for_its_holds() {
     first.complete_and_go_on(id);
     until("it has its engine", || held_back.is_open());
     second.complete_and_go_on(next);
+    process.exit();
+}
+
+/// What it does for others it need not do for streams of its own.
+#[test]
+fn a_program_sees_whether_another_one_has_a_client() {
+    if !is_program() {
+        let test = "a_program_sees_whether_another_one_has_a_client";
+        let register = |shared: &Path, _: &Child| {
+            until("the program has a client", || shared.join("alone").exists());
+            let arbitration = Registry::at(shared).attach("alone").expect("there");
+            let client = arbitration.register("other", Base::Background).expect("room");
+            until("the program sees it", || shared.join("shared").exists());
+            drop(client);
+            until("the program sees that it left", || shared.join("alone-again").exists());
+        };
+        return common::run_as_program(test, &one_gpu(), &[], register);
+    }
+    let process = common::process();
+    let stream = stream(&process);
+    let arbitration = process.arbitration().expect("one");
+    let (id, operation) = issue(&stream, 1);
+    until("it has its engine", || operation.is_open());
+    assert!(!arbitration.is_shared(), "the test is attached, and has no client");
+    for (file, is_shared) in [("alone", false), ("shared", true), ("alone-again", false)] {
+        until(file, || arbitration.is_shared() == is_shared);
+        std::fs::write(folder().join(file), "").expect("written");
+    }
+    stream.complete_and_go_on(id);
     process.exit();
 }

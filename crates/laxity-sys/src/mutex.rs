@@ -155,6 +155,12 @@ impl<'a> Mutex<'a> {
         self.word() & OWNER_DIED != 0
     }
 
+    /// Whether a thread that has not ended holds it. One load.
+    pub fn is_held(self) -> bool {
+        let word = self.word();
+        word & OWNER_DIED == 0 && word & !WAITERS != 0
+    }
+
     /// Whether the thread that has this number in Linux holds it. One load.
     pub fn is_held_by(self, thread: u32) -> bool {
         self.word() & !WAITERS == thread

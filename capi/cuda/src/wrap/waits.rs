@@ -19,9 +19,8 @@ wrapper!(cuEventQuery, (event: Word), real => {
 });
 wrapper!(cuEventSynchronize, (event: Word), real => {
     let layer = Layer::get();
-    if let Some((stream, until)) = layer.is_on().then(|| layer.recorded(event as CUevent)).flatten() {
-        stream.before_wait(Some(until));
-    }
+    let recorded = layer.is_on().then(|| layer.recorded(event as CUevent)).flatten();
+    let _awaiting = recorded.as_ref().map(|(stream, until)| stream.before_wait(*until));
     // SAFETY: the program's call.
     let result = unsafe { real(event) };
     if result == SUCCESS { settle_event(event) }
@@ -80,7 +79,7 @@ fn wait_for_all(context: CUcontext, call: impl FnOnce() -> CUresult) -> CUresult
     }
     let streams = layer.streams_of(context);
     let until: Vec<_> = streams.iter().filter_map(|stream| Some((stream, stream.position()?))).collect();
-    until.iter().for_each(|(stream, until)| stream.before_wait(Some(*until)));
+    let _awaiting: Vec<_> = until.iter().map(|(stream, until)| stream.before_wait(*until)).collect();
     let result = call();
     if result == SUCCESS {
         until.iter().for_each(|(stream, until)| stream.settle(*until));

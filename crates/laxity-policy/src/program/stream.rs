@@ -35,6 +35,8 @@ pub struct Stream {
     lengths: Lengths,
     /// How long each of several operations took that are seen complete at once.
     share: Option<Nanos>,
+    /// No other client wants what is held, as far as is known.
+    is_unwanted: bool,
     /// The program waits, and has issued nothing to this stream since.
     rests: bool,
     is_exiting: bool,
@@ -95,6 +97,7 @@ impl Stream {
             job_events: Vec::new(),
             lengths: Lengths::default(),
             share: None,
+            is_unwanted: false,
             rests: false,
             is_exiting: false,
         }
@@ -229,19 +232,25 @@ impl Stream {
         self.advance(actions);
     }
 
-    /// Operations are seen complete at once, as by a thread that waited for all of them. How long each took is not known: each
-    /// counts for the same part of the time, so that predictions for all of them together stay right.
-    pub fn complete_together(&mut self, now: Instant, ids: &[OperationId], actions: &mut Vec<Action>) {
+    /// Operations are complete. Where no other client wants what is held, the hold goes on with the job's next operation on the
+    /// same engine, as if the engine had been unlocked and taken again.
+    ///
+    /// Several are seen complete at once by a thread that waited for all of them. How long each took is not known: each counts
+    /// for the same part of the time, so that predictions for all of them together stay right.
+    pub fn complete(&mut self, now: Instant, ids: &[OperationId], is_wanted: bool, actions: &mut Vec<Action>) {
         let is_held = |id: &&OperationId| self.find(**id).is_some_and(|at| self.pending[at].state == State::Held);
-        let held_for = ids.iter().filter(is_held).count() as u64;
-        self.share = match self.hold {
-            Hold::Held(held) if held_for > 1 => Some(Nanos(now.saturating_since(held.progress).0 / held_for)),
+        self.share = match (self.hold, ids) {
+            (Hold::Held(held), [_, _, ..]) => {
+                let held_for = ids.iter().filter(is_held).count() as u64;
+                (held_for > 1).then(|| Nanos(now.saturating_since(held.progress).0 / held_for))
+            }
             _ => None,
         };
+        self.is_unwanted = !is_wanted;
         for &id in ids {
             self.handle(now, Event::Completed(id), actions);
         }
-        self.share = None;
+        (self.share, self.is_unwanted) = (None, false);
     }
 
     /// What is due by `now` happens.
@@ -346,10 +355,28 @@ impl Stream {
         }
         // First the engine, which others may wait for.
         if operation.state == State::Held {
+            if self.is_unwanted {
+                self.keep_hold(operation.job, actions);
+            }
             self.go_on(now, actions);
         }
         actions.push(Action::Retire(id));
         self.jobs.retire(now, operation.job, &mut self.job_events);
+    }
+
+    /// An operation of `job` is complete, and no other client wants what is held: renews the hold. If none of its operations is
+    /// under way any more, the next one of the job has it, however long that takes.
+    fn keep_hold(&mut self, job: u32, actions: &mut Vec<Action>) {
+        let (Hold::Held(held), Some(at)) = (self.hold, self.candidate()) else { return };
+        if !held.is_locked {
+            return;
+        }
+        self.renew();
+        let is_idle = !self.pending.iter().any(|operation| operation.state == State::Held);
+        let next = self.pending[at];
+        if is_idle && next.job == job && self.policy.engines.engine(next.work) == Some(held.engine) {
+            self.open(at, actions);
+        }
     }
 
     /// What was acquired is held, or an operation that it was held for is over: opens what shares the hold, or ends it.

@@ -105,12 +105,17 @@ impl World {
         true
     }
 
-    /// The driver completes the `choice`-th of the commands that it can run.
+    /// The driver completes the `choice`-th of the commands that it can run, and another client wants the engine.
     pub fn complete(&mut self, choice: usize) -> bool {
+        self.complete_one(choice, true)
+    }
+
+    /// As [`World::complete`]; `is_wanted`: whether another client wants the engine.
+    pub fn complete_one(&mut self, choice: usize, is_wanted: bool) -> bool {
         let runnable = self.runnable();
         let Some(&at) = runnable.get(choice % runnable.len().max(1)) else { return false };
         let id = self.commands.remove(at).id;
-        self.tell(Event::Completed(id));
+        self.learn(&[id], is_wanted);
         assert!(self.stream.is_retired(id));
         true
     }
@@ -118,14 +123,26 @@ impl World {
     /// The driver has completed the first `count` commands, and the program learns of all at once.
     pub fn complete_together(&mut self, count: usize) {
         let ids: Vec<OperationId> = self.commands.drain(..count).map(|command| command.id).collect();
+        self.learn(&ids, true);
+    }
+
+    fn learn(&mut self, ids: &[OperationId], is_wanted: bool) {
+        if !is_wanted {
+            self.count_again();
+        }
         let mut actions = Vec::new();
-        self.stream.complete_together(self.now, &ids, &mut actions);
+        self.stream.complete(self.now, ids, is_wanted, &mut actions);
         self.carry_out(actions);
     }
 
     /// No other client wants the engine.
     pub fn renew(&mut self) {
         self.stream.renew();
+        self.count_again();
+    }
+
+    /// Only those that are under way share the hold from now on.
+    fn count_again(&mut self) {
         let is_under_way = |command: &&Command| {
             !command.is_gated && !command.was_late && self.policy.engines.engine(command.work).is_some()
         };

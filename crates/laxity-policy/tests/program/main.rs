@@ -4,7 +4,9 @@ mod driver;
 
 use driver::World;
 use laxity_model::{Engine, Instant, Nanos};
-use laxity_policy::program::{EngineUse, Event, JobEvent, JobRule, Order, Passage, Policy, TokenRule, Work};
+use laxity_policy::program::{
+    Action, EngineUse, Event, JobEvent, JobRule, OperationId, Order, Passage, Policy, Stream, TokenRule, Work,
+};
 use proptest::prelude::*;
 
 const KERNEL: Work = Work::Kernel { key: 0 };
@@ -27,7 +29,7 @@ fn work() -> impl Strategy<Value = Work> {
 #[derive(Clone, Debug)]
 enum Step {
     Issue { work: Work, is_ready: bool, is_free: bool },
-    Complete(usize),
+    Complete { choice: usize, is_wanted: bool },
     Grant,
     Resolve(usize),
     Pass(u64),
@@ -41,7 +43,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (work(), prop::bool::weighted(0.8), any::<bool>())
             .prop_map(|(work, is_ready, is_free)| Step::Issue { work, is_ready, is_free }),
-        4 => any::<usize>().prop_map(Step::Complete),
+        4 => (any::<usize>(), any::<bool>()).prop_map(|(choice, is_wanted)| Step::Complete { choice, is_wanted }),
         4 => Just(Step::Grant),
         2 => any::<usize>().prop_map(Step::Resolve),
         2 => (1..300_000_u64).prop_map(Step::Pass),
@@ -94,8 +96,8 @@ proptest! {
                 Step::Issue { work, is_ready, is_free } => {
                     world.issue(work, is_ready, is_free);
                 }
-                Step::Complete(choice) => {
-                    world.complete(choice);
+                Step::Complete { choice, is_wanted } => {
+                    world.complete_one(choice, is_wanted);
                 }
                 Step::Grant => {
                     world.grant();
@@ -248,6 +250,75 @@ fn a_busy_stream_keeps_its_engine_while_no_other_client_wants_it_and_has_no_more
     world.pass(Nanos::from_micros(2));
     assert_eq!(world.late.len(), 3);
     world.drain(|| 0);
+}
+
+/// A kernel that takes longer than operations of one hold may together.
+#[test]
+fn a_hold_goes_on_with_the_next_operation_of_the_job_while_no_other_client_wants_the_engine() {
+    let mut world = World::new(single(), Order::InOrder);
+    world.issue(KERNEL, true, true);
+    for work in [KERNEL, KERNEL, COPY, KERNEL] {
+        assert_eq!(world.issue(work, true, true).1, Passage::Gated);
+    }
+    world.now += Nanos::from_millis(9);
+    world.complete_one(0, false);
+    assert_eq!((world.holds, world.requested), (Some(Engine::Execution), None), "nothing was unlocked");
+    assert!(world.stream.is_open(OperationId(1)) && !world.stream.is_open(OperationId(2)), "one at a time");
+    world.complete_one(0, true);
+    assert_eq!((world.holds, world.requested), (None, Some((Engine::Execution, true))), "another client is first");
+    world.grant();
+    world.complete_one(0, false);
+    assert_eq!(world.requested, Some((Engine::Copy(1), true)), "a copy uses another engine");
+    world.grant();
+    world.tell(Event::JobEnds);
+    world.issue(KERNEL, true, true);
+    world.complete_one(0, false);
+    world.grant();
+    world.complete_one(0, false);
+    assert_eq!((world.holds, world.requested), (None, Some((Engine::Execution, true))), "its priority may be another");
+    world.drain(|| 0);
+}
+
+/// Kernels of 10 us; two share a hold, and no other client wants the engine.
+#[test]
+fn an_operation_that_waits_for_room_in_its_hold_is_open_when_another_one_is_complete() {
+    let policy = Policy { batch: 2, hold_limit: Nanos::from_micros(25), ..Policy::default() };
+    let mut world = World::new(policy, Order::InOrder);
+    world.issue(KERNEL, true, true);
+    let (second, passage) = world.issue(KERNEL, true, true);
+    assert_eq!(passage, Passage::Gated, "how long a kernel takes is not known yet");
+    world.pass(Nanos::from_micros(10));
+    world.complete_one(0, false);
+    assert!(world.stream.is_open(second));
+    assert_eq!(world.issue(KERNEL, true, true).1, Passage::Admitted, "the first one counts no more");
+    for _ in 0..9 {
+        let (next, passage) = world.issue(KERNEL, true, true);
+        assert_eq!(passage, Passage::Gated, "two are under way");
+        world.pass(Nanos::from_micros(10));
+        world.complete_one(0, false);
+        assert!(world.stream.is_open(next));
+    }
+    assert_eq!((world.grants.len(), world.late.len()), (1, 0));
+    let (unknown, _) = world.issue(Work::Kernel { key: 5 }, true, true);
+    world.complete_one(0, false);
+    assert!(!world.stream.is_open(unknown), "it shares no hold");
+    world.complete_one(0, false);
+    assert!(world.stream.is_open(unknown));
+    world.drain(|| 0);
+}
+
+#[test]
+fn a_stream_that_was_refused_its_engine_requests_it_for_the_next_operation() {
+    let mut stream = Stream::new(single(), Order::InOrder);
+    let (now, mut actions) = (Instant(1), Vec::new());
+    for operation in [0, 1].map(OperationId) {
+        let issued = Event::Issued { operation, work: KERNEL, is_ready: true, passage: Passage::Gated };
+        stream.handle(now, issued, &mut actions);
+    }
+    stream.handle(now, Event::Refused, &mut actions);
+    actions.clear();
+    stream.complete(now, &[OperationId(0)], false, &mut actions);
+    assert!(matches!(actions[..], [Action::Retire(_), Action::Acquire { .. }]), "{actions:?}");
 }
 
 #[test]
