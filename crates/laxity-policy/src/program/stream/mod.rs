@@ -1,5 +1,7 @@
 //! One stream of a program: which operation is next, and what is held for it.
 
+mod holds;
+
 use std::collections::VecDeque;
 
 use laxity_model::{Engine, Instant, Nanos};
@@ -7,7 +9,7 @@ use laxity_model::{Engine, Instant, Nanos};
 use super::event::{Action, Admission, Event, OperationId, Order, Passage};
 use super::jobs::{JobEvent, Jobs};
 use super::lengths::Lengths;
-use super::policy::{Policy, TokenRule};
+use super::policy::Policy;
 use super::work::Work;
 
 /// One stream: a state machine. See the [module](super).
@@ -173,24 +175,6 @@ impl Stream {
         matches!(self.hold, Hold::Held(_))
     }
 
-    /// No other client wants what is held: operations that are complete count no more among those that share the hold, as if
-    /// the engine had been unlocked when the last one was, and taken again. So a busy stream keeps its engine until
-    /// another client comes, and that client waits for what is under way then: no longer than without this.
-    pub fn renew(&mut self) {
-        let Hold::Held(mut held) = self.hold else { return };
-        held.since = held.since.max(held.progress);
-        (held.operations, held.length) = (0, Some(Nanos::ZERO));
-        self.hold = Hold::Held(held);
-        for at in 0..self.pending.len() {
-            match (self.pending[at].state, self.order) {
-                (State::Held, _) => self.count(self.pending[at].work),
-                // None behind it may run, and there may be thousands.
-                (State::Gated { .. }, Order::InOrder) => break,
-                _ => {}
-            }
-        }
-    }
-
     /// The program was stopped for that long: so much longer may what is held be held.
     pub fn excuse(&mut self, stopped: Nanos) {
         if let Hold::Held(held) = &mut self.hold {
@@ -296,15 +280,6 @@ impl Stream {
         }
     }
 
-    /// Whether the hold can take one more operation, `work`, on `engine`.
-    fn fits(&self, held: &Held, engine: Engine, work: Work) -> bool {
-        let length = work.key().and_then(|key| self.lengths.predict(key));
-        let total = held.length.zip(length).and_then(|(so_far, length)| so_far.checked_add(length));
-        held.engine == engine
-            && held.operations < self.policy.batch
-            && total.is_some_and(|total| total <= self.policy.batch_length)
-    }
-
     fn issue(&mut self, now: Instant, id: OperationId, work: Work, is_ready: bool, passage: Passage) {
         assert!(self.last().is_none_or(|last| last < id), "operations have ascending numbers");
         let admission = self.admission(work, is_ready);
@@ -364,30 +339,6 @@ impl Stream {
         self.jobs.retire(now, operation.job, &mut self.job_events);
     }
 
-    /// An operation of `job` is complete, and no other client wants what is held: renews the hold. If none of its operations is
-    /// under way any more, the next one of the job has it, however long that takes.
-    fn keep_hold(&mut self, job: u32, actions: &mut Vec<Action>) {
-        let (Hold::Held(held), Some(at)) = (self.hold, self.candidate()) else { return };
-        if !held.is_locked {
-            return;
-        }
-        self.renew();
-        let is_idle = !self.pending.iter().any(|operation| operation.state == State::Held);
-        let next = self.pending[at];
-        if is_idle && next.job == job && self.policy.engines.engine(next.work) == Some(held.engine) {
-            self.open(at, actions);
-        }
-    }
-
-    /// What was acquired is held, or an operation that it was held for is over: opens what shares the hold, or ends it.
-    fn go_on(&mut self, now: Instant, actions: &mut Vec<Action>) {
-        let Hold::Held(held) = self.hold else { return };
-        self.extend(actions);
-        if !self.pending.iter().any(|operation| operation.state == State::Held) {
-            self.end_hold(now, held, actions);
-        }
-    }
-
     fn granted(&mut self, now: Instant, is_locked: bool, actions: &mut Vec<Action>) {
         let Hold::Acquiring(engine) = self.hold else { panic!("nothing was acquired") };
         self.take(now, engine, is_locked);
@@ -396,42 +347,6 @@ impl Stream {
             self.open(at, actions);
         }
         self.go_on(now, actions);
-    }
-
-    /// The engine is held from now on, for no operation yet.
-    fn take(&mut self, now: Instant, engine: Engine, is_locked: bool) {
-        let length = Some(Nanos::ZERO);
-        let (since, progress, has_progress) = (now, now, false);
-        self.hold = Hold::Held(Held { engine, since, progress, has_progress, operations: 0, length, is_locked });
-        if is_locked {
-            self.token = Some(now);
-        }
-    }
-
-    /// `work` shares the hold.
-    fn count(&mut self, work: Work) {
-        let length = work.key().and_then(|key| self.lengths.predict(key));
-        let Hold::Held(held) = &mut self.hold else { panic!("the engine is held") };
-        held.operations += 1;
-        held.length = held.length.zip(length).and_then(|(so_far, length)| so_far.checked_add(length));
-    }
-
-    fn open(&mut self, at: usize, actions: &mut Vec<Action>) {
-        let Operation { id, work, .. } = self.pending[at];
-        self.pending[at].state = State::Held;
-        self.count(work);
-        actions.push(Action::Open(id));
-    }
-
-    /// Opens the operations that share the hold with those that run.
-    fn extend(&mut self, actions: &mut Vec<Action>) {
-        while let (Some(at), Hold::Held(held)) = (self.candidate(), self.hold) {
-            let work = self.pending[at].work;
-            if !self.policy.engines.engine(work).is_some_and(|engine| self.fits(&held, engine, work)) {
-                return;
-            }
-            self.open(at, actions);
-        }
     }
 
     /// The operation that runs next: its dependencies are complete, and it is behind none that is not even begun.
@@ -452,37 +367,6 @@ impl Stream {
             }
         }
         None
-    }
-
-    fn end_hold(&mut self, now: Instant, held: Held, actions: &mut Vec<Action>) {
-        self.hold = Hold::Nothing;
-        if held.is_locked {
-            actions.push(Action::Unlock(held.engine));
-        }
-        self.token = self.token.map(|_| now);
-        if self.policy.token == TokenRule::Hold || !self.may_keep_token() {
-            self.release_token(actions);
-        }
-    }
-
-    /// Whether the job goes on and no operation waits for a dependency. Nor may the program wait: perhaps for another
-    /// stream of its own, which waits for the token.
-    fn may_keep_token(&self) -> bool {
-        let waits = |operation: &Operation| operation.state == State::Gated { is_ready: false };
-        !self.rests && !self.is_exiting && self.jobs.has_open() && !self.pending.iter().any(waits)
-    }
-
-    fn release_token(&mut self, actions: &mut Vec<Action>) {
-        if self.token.take().is_some() {
-            actions.push(Action::ReleaseToken);
-        }
-    }
-
-    /// A stream without a hold needs no token while the program waits or its job is over.
-    fn release_idle_token(&mut self, actions: &mut Vec<Action>) {
-        if matches!(self.hold, Hold::Nothing) {
-            self.release_token(actions);
-        }
     }
 
     /// Acquires what the next operation needs, and says which jobs began and ended.
