@@ -75,8 +75,16 @@ pub fn issue(
 
 /// The driver has an operation, whose completion is to be seen. Answers whether it can be.
 fn watch(stream: &Stream, id: OperationId) -> bool {
-    let event = if stream.is_alone() { None } else { stream.record() };
-    let is_seen = event.is_some() || stream.is_alone();
+    if stream.is_alone() {
+        stream.watch(id, None);
+        // Another stream with which this one is ordered may have come meanwhile.
+        if !stream.is_alone() {
+            stream.close_tail();
+        }
+        return true;
+    }
+    let event = stream.record();
+    let is_seen = event.is_some();
     if is_seen {
         stream.watch(id, event);
     }

@@ -101,7 +101,13 @@ impl Layer {
         }
         let made = Arc::new(self.describe(key)?);
         let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
-        Some(streams.entry(key).or_insert(made).clone())
+        let made = streams.entry(key).or_insert(made).clone();
+        let ordered: Vec<_> = streams.values().filter(|stream| stream.is_ordered_with(&made)).cloned().collect();
+        drop(streams);
+        if !ordered.is_empty() {
+            ordered.iter().chain([&made]).for_each(|stream| stream.begin_order());
+        }
+        Some(made)
     }
 
     /// The stream, if something was issued to it.
@@ -110,11 +116,11 @@ impl Layer {
         self.read().get(&key).cloned()
     }
 
-    /// What is issued to a stream next may be captured.
-    pub fn close_tail(&self, handle: CUstream) {
-        let known = self.read().get(&Key::Handle(handle as usize)).cloned();
-        if let Some(stream) = known {
-            stream.close_tail();
+    /// What is issued to a stream of this thread's context next may be captured. An event of ours that is recorded then, in that
+    /// stream or in one that is ordered with it, would end the capture or be part of it.
+    pub fn close_tails(&self) {
+        if self.is_on() {
+            self.streams_of(real::current_context()).iter().for_each(|stream| stream.close_tail());
         }
     }
 

@@ -1,6 +1,7 @@
 //! A stream of a program, under arbitration.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use laxity_interpose::{LiveStream, Process};
 use laxity_policy::program::{OperationId, Order, Policy};
@@ -28,6 +29,8 @@ pub struct Stream {
     pub operation: Arc<CudaOperation>,
     watch: Arc<Watch>,
     watched: Watched,
+    /// An event must be recorded behind an operation at once: another stream of its context came with which this one is ordered.
+    is_ordered: AtomicBool,
 }
 
 impl Stream {
@@ -42,7 +45,9 @@ impl Stream {
         let live = LiveStream::new(process, policy, Order::InOrder, gpu);
         let (context, pool) = (context as usize, Arc::<Pool>::default());
         let watched = Watched { live: live.clone(), context, handle: handle as usize, pool };
-        Stream { live, kind, context, operation: Arc::default(), watch: Arc::default(), watched }
+        // Only the thread whose own stream it is can record an event in it.
+        let is_ordered = AtomicBool::new(handle as usize == STREAM_PER_THREAD);
+        Stream { live, kind, context, operation: Arc::default(), watch: Arc::default(), watched, is_ordered }
     }
 
     /// An event behind all that the driver has of this stream.
@@ -57,14 +62,24 @@ impl Stream {
 
     /// Whether it is ordered with no other stream: an event may be recorded later than the operation that it is behind.
     pub fn is_alone(&self) -> bool {
-        self.kind == Kind::NonBlocking
+        !self.is_ordered.load(Ordering::SeqCst)
+    }
+
+    /// Whether operations of both streams wait for one another.
+    pub fn is_ordered_with(&self, other: &Stream) -> bool {
+        let kinds = [self.kind, other.kind];
+        self.context == other.context && kinds.contains(&Kind::Legacy) && kinds.contains(&Kind::Blocking)
+    }
+
+    /// From now on it is ordered with another stream.
+    pub fn begin_order(&self) {
+        self.is_ordered.store(true, Ordering::SeqCst);
+        self.close_tail();
     }
 
     /// Something is about to be issued behind what the driver has, or to be captured.
     pub fn close_tail(&self) {
-        if self.is_alone() {
-            self.watch.close_tail(&self.watched);
-        }
+        self.watch.close_tail(&self.watched);
     }
 
     /// A thread of the program waits for its turn behind what is under way.
@@ -107,9 +122,9 @@ impl Stream {
         self.live.close();
     }
 
-    /// Its context is about to be destroyed: waits for all that was issued, and keeps nothing of the driver.
+    /// Its context is about to be destroyed, which may be another one than this thread's: waits for all that was issued, and keeps
+    /// nothing of the driver.
     pub fn end(&self) {
-        self.close_tail();
         self.watch.end();
         self.live.close();
     }

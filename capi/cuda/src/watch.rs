@@ -12,8 +12,9 @@
 //! looks less often, and even less often where no other process has a client that could want the engine.
 //!
 //! Nor is an event recorded behind each operation: a program that waits needs none. One is recorded when something else
-//! is about to be behind the operation, or when the thread sees it. That is so in streams that are ordered with no other one: an
-//! event in another stream would also be behind what was issued to others meanwhile.
+//! is about to be behind the operation, or when the thread sees it. That is so in streams that are ordered with no other one, as the
+//! default stream of a program that has no more: an event in another stream would also be behind what was issued to others
+//! meanwhile.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

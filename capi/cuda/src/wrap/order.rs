@@ -15,7 +15,7 @@ stream_wrappers! { real, default:
             || match layer.is_any_captured() {
                 true => {
                     // The stream may join a capture by this.
-                    layer.close_tail(stream as CUstream);
+                    layer.close_tails();
                     layer.recorded(event as CUevent).is_none()
                 }
                 false => ask!(c"cuEventQuery": fn(CUevent)(event as CUevent)) != NOT_READY,

@@ -44,7 +44,7 @@ macro_rules! captures {
         $(
             wrapper!($symbol, ($stream: Word $(, $name: Word)*), real => {
                 // An event of ours that was recorded later would be part of the capture.
-                Layer::get().close_tail($stream as CUstream);
+                Layer::get().close_tails();
                 // SAFETY: the program's call.
                 let result = unsafe { real($stream $(, $name)*) };
                 $then(result);

@@ -255,6 +255,29 @@ static void order(void)
 	OK(cuMemFree(counter));
 }
 
+static void rest(void *seconds)
+{
+	sleep(*(unsigned *)seconds);
+}
+
+/* A stream of this thread's own; then the shared stream, and a blocking one that comes while that is busy and waits for it. The
+ * program waits for none of them while it is busy. */
+static void come_later(void)
+{
+	CUstream blocking, own = (CUstream)2;
+	unsigned seconds = 1;
+
+	spin_for(20000, own);
+	usleep(30000);
+	OK(cuStreamSynchronize(own));
+	OK(cuStreamCreate(&blocking, 0));
+	spin_for(20000, NULL);
+	OK(cuLaunchHostFunc(blocking, rest, &seconds));
+	usleep(30000);
+	OK(cuStreamSynchronize(blocking));
+	OK(cuStreamDestroy(blocking));
+}
+
 static void *of_thread(void *length)
 {
 	CUcontext context;
@@ -323,6 +346,8 @@ int main(int count, char **arguments)
 		past_event();
 	} else if (!strcmp(what, "beyond")) {
 		beyond();
+	} else if (!strcmp(what, "come_later")) {
+		come_later();
 	} else if (!strcmp(what, "overlap")) {
 		overlap();
 	} else if (!strcmp(what, "flags")) {
