@@ -260,17 +260,24 @@ static void rest(void *seconds)
 	sleep(*(unsigned *)seconds);
 }
 
-/* A stream of this thread's own; then the shared stream, and a blocking one that comes while that is busy and waits for it. The
- * program waits for none of them while it is busy. */
+/* A stream of this thread's own; then the shared stream, and a blocking one that comes while that is busy: to be captured, and to wait
+ * for it. The program waits for none of them while it is busy. */
 static void come_later(void)
 {
 	CUstream blocking, own = (CUstream)2;
 	unsigned seconds = 1;
+	CUgraph graph;
 
 	spin_for(20000, own);
 	usleep(30000);
 	OK(cuStreamSynchronize(own));
 	OK(cuStreamCreate(&blocking, 0));
+	spin_for(20000, NULL);
+	OK(cuStreamBeginCapture(blocking, 0));
+	usleep(5000);
+	spin_for(1, blocking);
+	OK(cuStreamEndCapture(blocking, &graph));
+	usleep(30000);
 	spin_for(20000, NULL);
 	OK(cuLaunchHostFunc(blocking, rest, &seconds));
 	usleep(30000);
