@@ -147,20 +147,22 @@ fn waits_and_refused_copies_are_as_without_the_layer() {
 /// An event behind an operation is recorded late where no other stream is ordered with its own, and behind nothing else.
 #[test]
 fn an_operation_ends_when_the_driver_is_done_with_it_whichever_streams_come_meanwhile() {
-    let place = Place::new("come", EngineOrder::Fifo);
     let program = program(Reach::ProcAddress);
-    let with = said(place.arbitrate(plain(&program, "come").arg("come_later"), &[]));
-    assert_eq!(with, said(plain(&program, "come").arg("come_later")));
-    let (_, records) = place.trace();
-    let at = |is_meant: fn(&Event) -> bool| {
-        records.iter().filter(|record| is_meant(&record.event)).map(|record| record.at.0).collect::<Vec<_>>()
-    };
-    let began = at(|event| matches!(event, Event::EngineBegin { .. }));
-    let ended = at(|event| matches!(event, Event::EngineEnd { .. }));
-    assert_eq!((began.len(), ended.len()), (3, 3));
-    // Each takes 20 ms, and what is behind the last one a second.
-    for (began, ended) in began.into_iter().zip(ended) {
-        assert!((20_000_000..1_000_000_000).contains(&(ended - began)), "{began} to {ended}");
+    for (what, kernels) in [("own", 1), ("captured", 1), ("behind", 2)] {
+        let place = Place::new("come", EngineOrder::Fifo);
+        let with = said(place.arbitrate(plain(&program, "come").args(["come_later", what]), &[]));
+        assert_eq!(with, said(plain(&program, "come").args(["come_later", what])));
+        let (_, records) = place.trace();
+        let at = |is_meant: fn(&Event) -> bool| {
+            records.iter().filter(|record| is_meant(&record.event)).map(|record| record.at.0).collect::<Vec<_>>()
+        };
+        let began = at(|event| matches!(event, Event::EngineBegin { .. }));
+        let ended = at(|event| matches!(event, Event::EngineEnd { .. }));
+        assert_eq!([began.len(), ended.len()], [kernels; 2]);
+        // Each takes 20 ms, and what is behind the last one a second.
+        for (began, ended) in began.into_iter().zip(ended) {
+            assert!((20_000_000..1_000_000_000).contains(&(ended - began)), "{what}: {began} to {ended}");
+        }
     }
 }
 

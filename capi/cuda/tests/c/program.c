@@ -260,28 +260,29 @@ static void rest(void *seconds)
 	sleep(*(unsigned *)seconds);
 }
 
-/* A stream of this thread's own; then the shared stream, and a blocking one that comes while that is busy: to be captured, and to wait
- * for it. The program waits for none of them while it is busy. */
-static void come_later(void)
+/* A kernel of 20 ms in a stream of this thread's own; or in the shared stream, and a blocking one comes meanwhile: to be captured, or
+ * to wait for the kernel, and then for another one and for something long. The program does not wait while a kernel runs. */
+static void come_later(const char *what)
 {
 	CUstream blocking, own = (CUstream)2;
-	unsigned seconds = 1;
+	unsigned none = 0, seconds = 1;
 	CUgraph graph;
 
-	spin_for(20000, own);
-	usleep(30000);
-	OK(cuStreamSynchronize(own));
 	OK(cuStreamCreate(&blocking, 0));
-	spin_for(20000, NULL);
-	OK(cuStreamBeginCapture(blocking, 0));
-	usleep(5000);
-	spin_for(1, blocking);
-	OK(cuStreamEndCapture(blocking, &graph));
+	spin_for(20000, strcmp(what, "own") ? NULL : own);
+	if (!strcmp(what, "captured")) {
+		OK(cuStreamBeginCapture(blocking, 0));
+		usleep(5000);
+		spin_for(1, blocking);
+		OK(cuStreamEndCapture(blocking, &graph));
+	}
+	if (!strcmp(what, "behind")) {
+		OK(cuLaunchHostFunc(blocking, rest, &none));
+		spin_for(20000, NULL);
+		OK(cuLaunchHostFunc(blocking, rest, &seconds));
+	}
 	usleep(30000);
-	spin_for(20000, NULL);
-	OK(cuLaunchHostFunc(blocking, rest, &seconds));
-	usleep(30000);
-	OK(cuStreamSynchronize(blocking));
+	OK(cuCtxSynchronize());
 	OK(cuStreamDestroy(blocking));
 }
 
@@ -354,7 +355,7 @@ int main(int count, char **arguments)
 	} else if (!strcmp(what, "beyond")) {
 		beyond();
 	} else if (!strcmp(what, "come_later")) {
-		come_later();
+		come_later(arguments[2]);
 	} else if (!strcmp(what, "overlap")) {
 		overlap();
 	} else if (!strcmp(what, "flags")) {
