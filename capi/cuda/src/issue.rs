@@ -121,7 +121,7 @@ fn mark(stream: &Stream, call: impl FnOnce() -> CUresult) -> CUresult {
     match stream.record().filter(|_| result == SUCCESS) {
         Some(event) => {
             ticket.attach(stream.operation.clone());
-            stream.watch(id, Some(event));
+            stream.watch_marker(id, event);
         }
         None => ticket.cancel(),
     }
@@ -131,7 +131,7 @@ fn mark(stream: &Stream, call: impl FnOnce() -> CUresult) -> CUresult {
 /// A thread waits for what the driver has of a stream.
 pub fn synchronize(stream: Option<&Stream>, call: impl FnOnce() -> CUresult) -> CUresult {
     let Some((stream, until)) = stream.and_then(|stream| Some((stream, stream.position()?))) else { return call() };
-    let _awaiting = stream.before_wait(until);
+    let _awaiting = stream.before_wait(until, true);
     let result = call();
     if result == SUCCESS {
         stream.settle(until);

@@ -57,7 +57,12 @@ impl Stream {
 
     /// Operation `id` is under way, with `event` behind it, or with none yet: see [`Stream::is_alone`].
     pub fn watch(&self, id: OperationId, event: Option<Arc<Event>>) {
-        self.watch.add(&self.watched, id, event);
+        self.watch.add(&self.watched, id, event, false);
+    }
+
+    /// As [`Stream::watch`], for something that uses no engine.
+    pub fn watch_marker(&self, id: OperationId, event: Arc<Event>) {
+        self.watch.add(&self.watched, id, Some(event), true);
     }
 
     /// Whether it is ordered with no other stream: an event may be recorded later than the operation that it is behind.
@@ -94,10 +99,11 @@ impl Stream {
 
     /// A thread is about to wait for what the driver has of the stream up to that place: waits until it is over, if
     /// threads are to be suspended. Operations with which other threads are held back are none that the driver waits for. To be
-    /// kept until the driver answers.
-    pub fn before_wait(&self, until: Position) -> Awaiting<'_> {
+    /// kept until the driver answers. `is_all`: the driver waits for nothing else, unless this stream is ordered with others.
+    pub fn before_wait(&self, until: Position, is_all: bool) -> Awaiting<'_> {
         // A thread that is suspended learns from the watch that they are over.
-        let (last, awaiting) = self.watch.begin_wait(until, !Layer::get().suspends());
+        let settles = is_all && self.is_alone() && !Layer::get().suspends();
+        let (last, awaiting) = self.watch.begin_wait(until, settles);
         match last {
             Some(last) => self.live.wait_until_open(last, false),
             None => self.live.waits(),

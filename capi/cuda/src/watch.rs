@@ -9,7 +9,8 @@
 //! A program that waits for its operations says itself that they are complete. So the thread is not woken for each of
 //! them, which would cost a system call: it sees soon that one is under way for so long, and waits for that, unless a thread of
 //! the program does. While it finds at each look that the program waited for all that it saw at the last one, or waits, it
-//! looks less often, and even less often where no other process has a client that could want the engine.
+//! looks less often, and even less often while it waits and no other client could want the engine. It waits itself, too, where
+//! the program waits for more than operations that share a hold: for a function of the host, for other streams.
 //!
 //! Nor is an event recorded behind each operation: a program that waits needs none. One is recorded when something else
 //! is about to be behind the operation, or when the thread sees it. That is so in streams that are ordered with no other one, as the
@@ -34,7 +35,7 @@ use crate::types::*;
 const LOOK: Duration = Duration::from_micros(100);
 /// How often it looks at a program that waits for its operations itself.
 const LOOK_MAX: Duration = Duration::from_micros(400);
-/// As [`LOOK_MAX`], where no other process has a client that could want the engine.
+/// As [`LOOK_MAX`], while the program waits and no other client could want the engine.
 const LOOK_ALONE: Duration = Duration::from_millis(5);
 /// It parks after so much time without an operation.
 const IDLE: Duration = Duration::from_millis(5);
@@ -66,6 +67,7 @@ struct UnderWay {
     id: OperationId,
     /// Behind it. None: none was recorded yet, and nothing is behind it in its stream.
     event: Option<Arc<Event>>,
+    is_marker: bool,
     since: Instant,
 }
 
@@ -92,12 +94,13 @@ enum Thread {
 }
 
 impl Watch {
-    /// Operation `id` of `stream` is under way, with `event` behind it, or with none yet.
-    pub fn add(self: &Arc<Self>, stream: &Watched, id: OperationId, event: Option<Arc<Event>>) {
+    /// Operation `id` of `stream` is under way, with `event` behind it, or with none yet. `is_marker`: it uses no engine, and may wait
+    /// for anything.
+    pub fn add(self: &Arc<Self>, stream: &Watched, id: OperationId, event: Option<Arc<Event>>, is_marker: bool) {
         let mut state = self.lock();
         state.count += 1;
         let position = Position(state.count);
-        state.under_way.push_back(UnderWay { position, id, event, since: Instant::now() });
+        state.under_way.push_back(UnderWay { position, id, event, is_marker, since: Instant::now() });
         match state.thread {
             Thread::NotStarted => {
                 state.thread = Thread::Looks;
@@ -128,14 +131,16 @@ impl Watch {
     }
 
     /// A thread of the program is about to wait for the operations up to that place: the last of them that is under way. `settles`:
-    /// it waits in the driver, and settles them; they are not watched for as long as what this returns lives.
+    /// it waits in the driver for these alone, and settles them. They are not watched for as long as what this returns
+    /// lives, unless something among them uses no engine: the others would keep theirs until that is over.
     pub fn begin_wait(&self, until: Position, settles: bool) -> (Option<OperationId>, Awaiting<'_>) {
         let mut state = self.lock();
+        let meant = || state.under_way.iter().take_while(|operation| operation.position <= until);
+        let last = meant().last().map(|operation| operation.id);
+        let settles = settles && !meant().any(|operation| operation.is_marker);
         if settles {
             state.awaited.push(until);
         }
-        let is_meant = |operation: &&UnderWay| operation.position <= until;
-        let last = state.under_way.iter().rev().find(is_meant).map(|operation| operation.id);
         (last, Awaiting { watch: self, until: Some(until).filter(|_| settles) })
     }
 
@@ -209,7 +214,7 @@ impl Watch {
                 } else {
                     idle += look;
                     state = self.sleep(state, look);
-                    look = longer(look);
+                    look = (2 * look).min(LOOK_MAX);
                 }
                 continue;
             };
@@ -217,7 +222,7 @@ impl Watch {
             let (age, is_awaited) = (first.since.elapsed(), state.is_awaited(first.position));
             if (age < LOOK || is_awaited) && !state.is_hurried && state.thread != Thread::Ending {
                 state = self.sleep(state, if is_awaited { look } else { look - age });
-                look = longer(look);
+                look = (2 * look).min(if is_awaited && is_only_client() { LOOK_ALONE } else { LOOK_MAX });
                 continue;
             }
             look = LOOK;
@@ -246,14 +251,9 @@ impl Watch {
     }
 }
 
-/// How long it looks away after a look at which there was nothing to do.
-fn longer(look: Duration) -> Duration {
-    let is_shared = || Layer::get().process().arbitration().is_some_and(|arbitration| arbitration.is_shared());
-    match 2 * look {
-        look if look <= LOOK_MAX => look,
-        _ if is_shared() => LOOK_MAX,
-        look => look.min(LOOK_ALONE),
-    }
+/// Whether no other stream, of this process or another one, is a client of the arbitration.
+fn is_only_client() -> bool {
+    Layer::get().process().arbitration().is_none_or(|arbitration| arbitration.clients() <= 1)
 }
 
 impl State {
@@ -307,13 +307,20 @@ mod tests {
         let under_way = || watch.lock().under_way.iter().map(|operation| operation.id.0).collect::<Vec<_>>();
         let (last, awaiting) = watch.begin_wait(Position(2), true);
         assert_eq!(last, None);
-        (0..3).for_each(|number| watch.add(&stream, OperationId(number), None));
+        (0..3).for_each(|number| watch.add(&stream, OperationId(number), None, false));
         thread::sleep(20 * LOOK_MAX);
         assert_eq!(under_way(), [0, 1, 2], "the third one is behind them");
         watch.settle(&stream.live, Position(2), true);
         until("the thread looks at the third one", || under_way().is_empty());
         drop(awaiting);
         assert!(watch.lock().awaited.is_empty());
+        // With a function of the host among them the program would wait for that, too.
+        watch.add(&stream, OperationId(3), None, false);
+        watch.add(&stream, OperationId(4), None, true);
+        let (last, awaiting) = watch.begin_wait(Position(5), true);
+        assert_eq!(last, Some(OperationId(4)));
+        until("the thread looks at both", || under_way().is_empty());
+        drop(awaiting);
         watch.end();
     }
 }

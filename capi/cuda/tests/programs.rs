@@ -147,23 +147,38 @@ fn waits_and_refused_copies_are_as_without_the_layer() {
 /// An event behind an operation is recorded late where no other stream is ordered with its own, and behind nothing else.
 #[test]
 fn an_operation_ends_when_the_driver_is_done_with_it_whichever_streams_come_meanwhile() {
-    let program = program(Reach::ProcAddress);
     for (what, kernels) in [("own", 1), ("captured", 1), ("behind", 2)] {
-        let place = Place::new("come", EngineOrder::Fifo);
-        let with = said(place.arbitrate(plain(&program, "come").args(["come_later", what]), &[]));
-        assert_eq!(with, said(plain(&program, "come").args(["come_later", what])));
-        let (_, records) = place.trace();
-        let at = |is_meant: fn(&Event) -> bool| {
-            records.iter().filter(|record| is_meant(&record.event)).map(|record| record.at.0).collect::<Vec<_>>()
-        };
-        let began = at(|event| matches!(event, Event::EngineBegin { .. }));
-        let ended = at(|event| matches!(event, Event::EngineEnd { .. }));
-        assert_eq!([began.len(), ended.len()], [kernels; 2]);
+        let lengths = lengths(&["come_later", what]);
+        assert_eq!(lengths.len(), kernels, "{what}");
         // Each takes 20 ms, and what is behind the last one a second.
-        for (began, ended) in began.into_iter().zip(ended) {
-            assert!((20_000_000..1_000_000_000).contains(&(ended - began)), "{what}: {began} to {ended}");
-        }
+        assert!(lengths.iter().all(|length| (20_000_000..1_000_000_000).contains(length)), "{what}: {lengths:?}");
     }
+}
+
+/// A thread of the program waits, and not for the kernel alone.
+#[test]
+fn an_engine_is_unlocked_when_its_operation_is_complete_whatever_else_the_program_waits_for() {
+    for what in ["stream", "event", "context", "shared"] {
+        let lengths = lengths(&["wait_for_more", what]);
+        assert_eq!(lengths.len(), 2, "{what}");
+        assert!((20_000_000..1_000_000_000).contains(&lengths[1]), "{what}: {lengths:?}");
+    }
+}
+
+/// For how many nanoseconds each operation of the program seems to have had its engine. It says the same without the layer.
+fn lengths(arguments: &[&str]) -> Vec<u64> {
+    let (program, test) = (program(Reach::ProcAddress), arguments.join("-"));
+    let place = Place::new(&test, EngineOrder::Fifo);
+    let with = said(place.arbitrate(plain(&program, &test).args(arguments), &[]));
+    assert_eq!(with, said(plain(&program, &test).args(arguments)));
+    let (_, records) = place.trace();
+    let at = |is_meant: fn(&Event) -> bool| {
+        let meant = records.iter().filter(move |record| is_meant(&record.event));
+        meant.map(|record| record.at.0)
+    };
+    let began = at(|event| matches!(event, Event::EngineBegin { .. }));
+    let ended = at(|event| matches!(event, Event::EngineEnd { .. }));
+    began.zip(ended).map(|(began, ended)| ended - began).collect()
 }
 
 /// The thread that issues is to do what the stream waits for: it goes on after the limit, and the user is told.

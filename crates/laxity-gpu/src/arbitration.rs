@@ -171,11 +171,10 @@ impl Arbitration {
         self.membership.shared.is_watched()
     }
 
-    /// Whether another process has a client here. It costs a load or two for each client that there can be, and no lock; the
-    /// answer may be old.
-    pub fn is_shared(&self) -> bool {
-        let Membership { shared, slot, .. } = &*self.membership;
-        shared.tasks().any(|task| shared.liveness(task).is_held() && shared.member_slot(task) != *slot)
+    /// How many clients there are. It costs a load for each that there can be, and no lock; the answer may be old.
+    pub fn clients(&self) -> usize {
+        let shared = &self.membership.shared;
+        shared.tasks().filter(|&task| shared.liveness(task).is_held()).count()
     }
 
     /// The holders and waiters of all locks, now. Looking changes nothing and delays no thread.

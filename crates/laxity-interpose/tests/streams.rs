@@ -165,31 +165,35 @@ fn time_in_which_a_program_is_stopped_does_not_count_for_its_holds() {
     process.exit();
 }
 
-/// What it does for others it need not do for streams of its own.
 #[test]
-fn a_program_sees_whether_another_one_has_a_client() {
+fn a_program_sees_how_many_clients_there_are() {
     if !is_program() {
-        let test = "a_program_sees_whether_another_one_has_a_client";
+        let test = "a_program_sees_how_many_clients_there_are";
         let register = |shared: &Path, _: &Child| {
-            until("the program has a client", || shared.join("alone").exists());
+            until("the program has two", || shared.join("2").exists());
             let arbitration = Registry::at(shared).attach("alone").expect("there");
             let client = arbitration.register("other", Base::Background).expect("room");
-            until("the program sees it", || shared.join("shared").exists());
+            until("the program sees it", || shared.join("3").exists());
             drop(client);
-            until("the program sees that it left", || shared.join("alone-again").exists());
+            until("the program sees that it left", || shared.join("1").exists());
         };
         return common::run_as_program(test, &one_gpu(), &[], register);
     }
     let process = common::process();
-    let stream = stream(&process);
     let arbitration = process.arbitration().expect("one");
-    let (id, operation) = issue(&stream, 1);
-    until("it has its engine", || operation.is_open());
-    assert!(!arbitration.is_shared(), "the test is attached, and has no client");
-    for (file, is_shared) in [("alone", false), ("shared", true), ("alone-again", false)] {
-        until(file, || arbitration.is_shared() == is_shared);
-        std::fs::write(folder().join(file), "").expect("written");
+    assert_eq!(arbitration.clients(), 0, "the test is attached, and has no client");
+    let streams = [stream(&process), stream(&process)];
+    for stream in &streams {
+        let (id, operation) = issue(stream, 1);
+        until("it has its engine", || operation.is_open());
+        stream.complete_and_go_on(id);
     }
-    stream.complete_and_go_on(id);
+    for clients in [2, 3] {
+        until("they are as many", || arbitration.clients() == clients);
+        std::fs::write(folder().join(clients.to_string()), "").expect("written");
+    }
+    streams[0].close();
+    until("the others left", || arbitration.clients() == 1);
+    std::fs::write(folder().join("1"), "").expect("written");
     process.exit();
 }

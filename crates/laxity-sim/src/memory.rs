@@ -8,11 +8,20 @@ use laxity_policy::bandwidth::{Action, BandwidthLock, Change, Event, Hold, Regul
 pub(crate) struct Memory {
     /// By task, in bytes a second.
     demands: Vec<u64>,
-    /// What each CPU causes, in bytes a second.
-    rates: Vec<u64>,
+    /// Of each CPU.
+    traffic: Vec<Traffic>,
     lock: Option<Lock>,
     /// The regulator of each CPU that best-effort tasks may be on.
     regulators: Vec<Option<Regulated>>,
+}
+
+/// Memory traffic of a CPU, in bytes a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traffic {
+    /// What the task on it causes.
+    pub rate: u64,
+    /// What of that counts for the CPU's budget.
+    pub counted: u64,
 }
 
 struct Lock {
@@ -42,7 +51,7 @@ impl Memory {
         };
         Some(Memory {
             demands: memory.demands.clone(),
-            rates: vec![0; cpus],
+            traffic: vec![Traffic::default(); cpus],
             lock: lock.map(|lock| Lock {
                 id: lock.lock,
                 budgets: lock.budgets.clone(),
@@ -70,14 +79,14 @@ impl Memory {
         self.demands[task.index()]
     }
 
-    /// `cpu` causes `rate` from now on; answers whether that is new.
-    pub fn set_rate(&mut self, cpu: CpuId, rate: u64) -> bool {
-        std::mem::replace(&mut self.rates[cpu.index()], rate) != rate
+    /// `cpu` has this traffic from now on; answers with what it had.
+    pub fn replace(&mut self, cpu: CpuId, traffic: Traffic) -> Traffic {
+        std::mem::replace(&mut self.traffic[cpu.index()], traffic)
     }
 
     /// What all CPUs cause together.
     pub fn traffic(&self) -> u64 {
-        self.rates.iter().fold(0, |sum, &rate| sum.saturating_add(rate))
+        self.traffic.iter().fold(0, |sum, traffic| sum.saturating_add(traffic.rate))
     }
 
     /// Hands `event` to the regulator of `cpu`, if it has one; answers when a timer must be set. One that went off for

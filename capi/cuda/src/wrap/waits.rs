@@ -20,7 +20,7 @@ wrapper!(cuEventQuery, (event: Word), real => {
 wrapper!(cuEventSynchronize, (event: Word), real => {
     let layer = Layer::get();
     let recorded = layer.is_on().then(|| layer.recorded(event as CUevent)).flatten();
-    let _awaiting = recorded.as_ref().map(|(stream, until)| stream.before_wait(*until));
+    let _awaiting = recorded.as_ref().map(|(stream, until)| stream.before_wait(*until, true));
     // SAFETY: the program's call.
     let result = unsafe { real(event) };
     if result == SUCCESS { settle_event(event) }
@@ -79,7 +79,8 @@ fn wait_for_all(context: CUcontext, call: impl FnOnce() -> CUresult) -> CUresult
     }
     let streams = layer.streams_of(context);
     let until: Vec<_> = streams.iter().filter_map(|stream| Some((stream, stream.position()?))).collect();
-    let _awaiting: Vec<_> = until.iter().map(|(stream, until)| stream.before_wait(*until)).collect();
+    let is_all = until.len() == 1;
+    let _awaiting: Vec<_> = until.iter().map(|(stream, until)| stream.before_wait(*until, is_all)).collect();
     let result = call();
     if result == SUCCESS {
         until.iter().for_each(|(stream, until)| stream.settle(*until));

@@ -286,6 +286,32 @@ static void come_later(const char *what)
 	OK(cuStreamDestroy(blocking));
 }
 
+/* A kernel of 20 ms, and something long behind it or beside it, for which the program waits together with the kernel. */
+static void wait_for_more(const char *what)
+{
+	CUstream streams[2], stream;
+	unsigned seconds = 1;
+	CUevent event;
+
+	OK(cuStreamCreate(&streams[0], 1));
+	OK(cuStreamCreate(&streams[1], 0));
+	OK(cuEventCreate(&event, 2));
+	stream = strcmp(what, "shared") ? streams[0] : NULL;
+	spin_for(1000, stream);
+	OK(cuStreamSynchronize(stream));
+	spin_for(20000, stream);
+	OK(cuLaunchHostFunc(strcmp(what, "stream") && strcmp(what, "event") ? streams[1] : stream, rest, &seconds));
+	OK(cuEventRecord(event, stream));
+	if (!strcmp(what, "context"))
+		OK(cuCtxSynchronize());
+	else if (!strcmp(what, "event"))
+		OK(cuEventSynchronize(event));
+	else
+		OK(cuStreamSynchronize(stream));
+	OK(cuStreamDestroy(streams[0]));
+	OK(cuStreamDestroy(streams[1]));
+}
+
 static void *of_thread(void *length)
 {
 	CUcontext context;
@@ -356,6 +382,8 @@ int main(int count, char **arguments)
 		beyond();
 	} else if (!strcmp(what, "come_later")) {
 		come_later(arguments[2]);
+	} else if (!strcmp(what, "wait_for_more")) {
+		wait_for_more(arguments[2]);
 	} else if (!strcmp(what, "overlap")) {
 		overlap();
 	} else if (!strcmp(what, "flags")) {

@@ -7,6 +7,7 @@ use laxity_trace::{Event, Sink};
 use super::Simulator;
 use crate::context::TimerKind;
 use crate::cpu::{Activity, Interrupt, Process};
+use crate::memory::Traffic;
 use crate::task::JobState;
 
 impl<S: Sink> Simulator<S> {
@@ -59,13 +60,14 @@ impl<S: Sink> Simulator<S> {
             let cpu = CpuId(at as u16);
             let task = self.executing(cpu);
             let rate = task.map_or(0, |task| self.memory().demand(task));
-            if !self.memory().set_rate(cpu, rate) {
-                continue;
-            }
-            is_new = true;
             // Only best-effort tasks have a budget.
             let is_counted = task.is_some_and(|task| self.is_best_effort(task));
-            self.regulate(cpu, bandwidth::Event::Traffic { rate: if is_counted { rate } else { 0 } });
+            let traffic = Traffic { rate, counted: if is_counted { rate } else { 0 } };
+            let before = self.memory().replace(cpu, traffic);
+            is_new |= traffic.rate != before.rate;
+            if traffic.counted != before.counted {
+                self.regulate(cpu, bandwidth::Event::Traffic { rate: traffic.counted });
+            }
         }
         if is_new {
             let traffic = self.memory().traffic();

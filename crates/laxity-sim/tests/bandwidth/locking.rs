@@ -129,3 +129,26 @@ fn while_no_lock_is_held_the_regulator_does_nothing() {
     assert!(!run.records.iter().any(|record| regulates(&record.event)));
     assert_eq!(run.schedule(1), ["hog 0..99000000"]);
 }
+
+/// A real-time job and a best-effort task that follow one another on the regulated CPU, and cause as much traffic.
+///
+/// ```text
+/// CPU 0   d . [ the kernel, with the lock: 1 ms to 13 ms                    ]
+/// CPU 1   h h   rt 3.5 ms to 5.1 ms   h, throttled in each period of 1 ms once more
+/// ```
+#[test]
+fn only_best_effort_traffic_counts_for_the_budget_however_much_a_job_before_it_caused() {
+    let section = r#"body = [{ cpu = "1 ms" }, { kernel = "12 ms", interrupts = 0 }]"#;
+    let throttles = |demand: &str| {
+        let rt = task("rt", 1, &format!("phase = \"3500 us\"\nwcet = \"1600 us\"\nmemory_demand = \"{demand}\""));
+        let rt = rt.replace("cluster = 0", "cluster = 1");
+        let tasks = task("detect", 1, section) + &rt + HOG;
+        let run = simulate(&workload(r#"{ budget = "1 MB/s" }"#, &tasks), Instant::from_millis(20));
+        let is_throttle = |record: &&Record| matches!(record.event, Event::Throttle { .. });
+        run.records.iter().filter(is_throttle).map(|record| record.at.as_nanos() / 1_000).collect::<Vec<u64>>()
+    };
+    let unlike = throttles("99 MB/s");
+    assert!(unlike.len() > 8, "{unlike:?}");
+    assert!(!unlike.iter().any(|at| (3_500..5_100).contains(at)), "{unlike:?}: a real-time job has no budget");
+    assert_eq!(throttles("100 MB/s"), unlike);
+}

@@ -281,6 +281,11 @@ fn an_engine_runs_one_operation_and_a_job_one_after_another() {
     assert!(of_live(&apart).is_clean(), "live each GPU begins by itself");
     let computes = [(0, engine_begin(0, CE, A)), (1, engine_begin(1, EE, A))];
     assert_eq!(only(&of_live(&computes)).2, Problem::StreamOrder { gpu, engine: CE });
+    let mut unarbitrated = header();
+    unarbitrated.locks.truncate(1);
+    let of_driver = |events: &[(u64, Event)]| check::legality(&unarbitrated, &records(events), |_| None);
+    assert!(of_driver(&computes).is_clean(), "no lock says which GPU a job has: it has a stream of each");
+    assert_eq!(only(&of_driver(&overlap)).2, Problem::StreamOrder { gpu, engine: CE });
     assert_eq!(only(&judge(&[(0, engine_end(0, CE, A))])).2, Problem::NoOperation { gpu, engine: CE });
     let engine = Engine::Copy(1);
     assert_eq!(only(&judge(&[(0, engine_begin(0, engine, A))])).2, Problem::UnknownEngine { gpu, engine });

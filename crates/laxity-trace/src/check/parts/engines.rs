@@ -6,21 +6,26 @@ use laxity_model::{Engine, GpuId, Instant, JobId};
 
 use super::super::{Problem, Report, Violation};
 use crate::replay::Operation;
-use crate::{Event, Origin, TraceHeader};
+use crate::{Event, LockInfo, LockKind, Origin, TraceHeader};
 
 /// Finds operations that share an engine, end without a beginning, or overlap another of their job: a job issues its
-/// operations into one stream (paper 003, section 5.4). A copy between two GPUs is one operation that begins on a copy
+/// operations into one stream (paper 003, section 5.4), of each GPU where no lock says which GPU it has. A copy between two GPUs is one operation that begins on a copy
 /// engine of each at once; live each GPU's server begins with its end when it gets to it.
 #[derive(Debug)]
 pub(super) struct Engines<'a> {
     header: &'a TraceHeader,
+    /// Whether a job has one GPU at a time.
+    has_one_gpu: bool,
     /// The operations of each job.
     by_job: BTreeSet<(JobId, GpuId, Engine)>,
 }
 
 impl<'a> Engines<'a> {
     pub fn new(header: &'a TraceHeader) -> Self {
-        Engines { header, by_job: BTreeSet::new() }
+        let grants_gpus = |lock: &LockInfo| {
+            matches!(lock.kind, LockKind::Semaphore { .. } | LockKind::KFmlp { .. } | LockKind::Tokens { .. })
+        };
+        Engines { header, has_one_gpu: header.locks.iter().any(grants_gpus), by_job: BTreeSet::new() }
     }
 
     /// `before`: the operations before the event.
@@ -57,7 +62,8 @@ impl<'a> Engines<'a> {
         if let Some(other) = before.on(gpu, engine) {
             return Some(Problem::EngineBusy { gpu, engine, by: other.job });
         }
-        let all = (job, GpuId(0), Engine::Execution)..=(job, GpuId(u16::MAX), Engine::Copy(u8::MAX));
+        let (first, last) = if self.has_one_gpu { (GpuId(0), GpuId(u16::MAX)) } else { (gpu, gpu) };
+        let all = (job, first, Engine::Execution)..=(job, last, Engine::Copy(u8::MAX));
         let others = self.by_job.range(all).filter_map(|&(_, gpu, engine)| before.on(gpu, engine));
         let overlapped = others.into_iter().find(|other| !self.are_ends_of_one_copy(other, &new))?;
         Some(Problem::StreamOrder { gpu: overlapped.gpu, engine: overlapped.engine })
