@@ -63,19 +63,21 @@ fn threads_compute_the_same_with_streams_of_their_own_and_with_one_for_all() {
 
 #[test]
 fn two_programs_at_a_time_compute_the_same_and_no_engine_does_two_operations_at_once() {
-    let place = Place::by_priority("two");
     let program = program(Reach::ProcAddress);
-    let start = |priority| {
-        let mut command = plain(&program, "two");
-        let command = command.args(["kernels", "30", "2000"]);
-        place.arbitrate(command, &[("priority", priority)]).spawn().expect("it starts")
-    };
-    for mut child in [start("10"), start("50"), start("background")] {
-        assert!(child.wait().expect("it is ours").success());
+    for calls in ["return", "block"] {
+        let place = Place::by_priority("two");
+        let start = |priority| {
+            let mut command = plain(&program, "two");
+            let command = command.args(["kernels", "30", "2000"]);
+            place.arbitrate(command, &[("priority", priority), ("calls", calls)]).spawn().expect("it starts")
+        };
+        for mut child in [start("10"), start("50"), start("background")] {
+            assert!(child.wait().expect("it is ours").success());
+        }
+        let (_, records) = place.trace();
+        assert!(operations(&records)[0] >= 3 * 30, "{calls}: {:?}", operations(&records));
+        assert!(place.is_free());
     }
-    let (_, records) = place.trace();
-    assert!(operations(&records)[0] >= 3 * 30, "{:?}", operations(&records));
-    assert!(place.is_free());
 }
 
 #[test]

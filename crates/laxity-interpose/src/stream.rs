@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use laxity_gpu::{Arbitration, MobileClient};
+use laxity_model::Instant;
 use laxity_policy::program::{Admission, Event, OperationId, Order, Passage, Policy, Stream, Work};
 use laxity_sys::clock;
 
@@ -105,6 +106,8 @@ impl<O: Operation> LiveStream<O> {
         if state.machine.holds() && !state.client.as_ref().is_none_or(MobileClient::is_wanted) {
             state.machine.renew();
         }
+        // A thread that waits here requests its engine before the operation is issued.
+        let mut since = None;
         let passage = 'passage: {
             match state.machine.admission(work, is_ready) {
                 Admission::Through | Admission::Join => break 'passage Passage::Admitted,
@@ -119,6 +122,7 @@ impl<O: Operation> LiveStream<O> {
                     }
                     let client = state.client.take().expect("it is there");
                     drop(state);
+                    since = Some(clock::now());
                     let process = &self.inner.process;
                     process.rest_others(self.inner.number);
                     let (client, is_granted) = match process.do_others_hold(self.inner.number) {
@@ -148,7 +152,7 @@ impl<O: Operation> LiveStream<O> {
         }
         let id = state.number();
         state.expect(id, label);
-        self.inner.issued(&mut state, id, work, is_ready, passage);
+        self.inner.issued(&mut state, id, work, is_ready, passage, since);
         let is_gated = passage == Passage::Gated;
         if state.home == Home::Parked || (is_gated && state.needs_home()) {
             self.inner.work.notify_one();
@@ -295,14 +299,23 @@ impl<O> Inner<O> {
 }
 
 impl<O: Operation> Inner<O> {
-    fn issued(&self, state: &mut State<O>, id: OperationId, work: Work, is_ready: bool, passage: Passage) {
-        let at = clock::now().0;
-        state.handle(&self.process.settings, Event::Issued { operation: id, work, is_ready, passage });
+    fn issued(
+        &self,
+        state: &mut State<O>,
+        id: OperationId,
+        work: Work,
+        is_ready: bool,
+        passage: Passage,
+        since: Option<Instant>,
+    ) {
+        let now = clock::now();
+        let (at, since) = (now.0, since.unwrap_or(now));
+        state.handle(&self.process.settings, Event::Issued { operation: id, work, is_ready, passage, since });
         let engine = state.machine.engine(work).filter(|_| state.lines.is_some());
         if let (Some(engine), Some(job), true) = (engine, state.machine.job(id), passage != Passage::Gated) {
             if passage == Passage::Taken {
                 let token = state.client.as_ref().and_then(MobileClient::token).map_or(0, |token| token.0);
-                state.note(|stream| Line::Requests { at, stream, job, engine: engine.index() });
+                state.note(|stream| Line::Requests { at: since.0, stream, job, engine: engine.index() });
                 state.note(|stream| Line::Granted { at, stream, token });
             }
             state.note_open(id);

@@ -55,6 +55,8 @@ pub enum Event {
         is_ready: bool,
         /// How it gets to the driver.
         passage: Passage,
+        /// Since when its program wants it, which may have waited for its engine.
+        since: Instant,
     },
     /// All that the operation waits for outside of this stream's order is complete now.
     Ready(OperationId),

@@ -80,7 +80,7 @@ impl World {
         };
         let is_gated = passage == Passage::Gated;
         self.commands.push(Command { id: operation, work, is_gated, is_ready, was_late: false });
-        self.tell(Event::Issued { operation, work, is_ready, passage });
+        self.tell(Event::Issued { operation, work, is_ready, passage, since: self.now });
         (operation, passage)
     }
 

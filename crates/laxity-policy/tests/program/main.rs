@@ -308,11 +308,21 @@ fn an_operation_that_waits_for_room_in_its_hold_is_open_when_another_one_is_comp
 }
 
 #[test]
+fn a_job_begins_when_its_program_wants_its_first_operation_though_that_waits_for_its_engine() {
+    let mut stream = Stream::new(single(), Order::InOrder);
+    let (since, passage, mut actions) = (Instant(3), Passage::Taken, Vec::new());
+    let issued = Event::Issued { operation: OperationId(0), work: KERNEL, is_ready: true, passage, since };
+    stream.handle(Instant(9), issued, &mut actions);
+    let begins = Action::Job(JobEvent::Began { number: 0, release: Instant(3), deadline: None });
+    assert_eq!((&actions[..], stream.next_timeout()), (&[begins][..], Some(Instant(9) + single().hold_limit)));
+}
+
+#[test]
 fn a_stream_that_was_refused_its_engine_requests_it_for_the_next_operation() {
     let mut stream = Stream::new(single(), Order::InOrder);
     let (now, mut actions) = (Instant(1), Vec::new());
     for operation in [0, 1].map(OperationId) {
-        let issued = Event::Issued { operation, work: KERNEL, is_ready: true, passage: Passage::Gated };
+        let issued = Event::Issued { operation, work: KERNEL, is_ready: true, passage: Passage::Gated, since: now };
         stream.handle(now, issued, &mut actions);
     }
     stream.handle(now, Event::Refused, &mut actions);

@@ -196,8 +196,9 @@ impl Stream {
     /// Something happens. Actions are appended in the order in which to carry them out.
     pub fn handle(&mut self, now: Instant, event: Event, actions: &mut Vec<Action>) {
         match event {
-            Event::Issued { operation, work, is_ready, passage } => {
-                self.issue(now, operation, work, is_ready, passage);
+            Event::Issued { operation, work, is_ready, passage, since } => {
+                let job = self.jobs.issue(since, &mut self.job_events);
+                self.issue(now, operation, work, is_ready, passage, job);
             }
             Event::Ready(id) => self.make_ready(id),
             Event::Cancelled(id) | Event::Completed(id) => self.retire(now, id, event, actions),
@@ -280,7 +281,7 @@ impl Stream {
         }
     }
 
-    fn issue(&mut self, now: Instant, id: OperationId, work: Work, is_ready: bool, passage: Passage) {
+    fn issue(&mut self, now: Instant, id: OperationId, work: Work, is_ready: bool, passage: Passage, job: u32) {
         assert!(self.last().is_none_or(|last| last < id), "operations have ascending numbers");
         let admission = self.admission(work, is_ready);
         let state = match (passage, admission) {
@@ -293,7 +294,6 @@ impl Stream {
             (Passage::Gated, admission) if admission != Admission::Through => State::Gated { is_ready },
             (passage, admission) => panic!("{passage:?} is not what {admission:?} allows"),
         };
-        let job = self.jobs.issue(now, &mut self.job_events);
         self.rests = false;
         self.pending.push_back(Operation { id, work, job, state });
         if state == State::Held {
