@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use laxity_gpu::TRAFFIC_CPUS;
 use laxity_model::{ErrorCode, ErrorDetails, Nanos, write_rate};
 
-use crate::options::{PERIOD_MAX, PERIOD_MIN};
+use crate::options::{PERIOD_MAX, PERIOD_MIN, PUNISHMENT_MAX};
 
 /// Why a CPU is not regulated, or a program not started.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ pub enum BandwidthError {
         period: Nanos,
     },
     /// A punishment that is no number of at least 0.
-    #[error("a punishment of {punishment} is outside 0 to 100; choose one within")]
+    #[error("a punishment of {punishment} is outside 0 to {PUNISHMENT_MAX}; choose one within")]
     Punishment {
         /// The factor.
         punishment: f64,

@@ -14,6 +14,8 @@ use crate::error::BandwidthError;
 pub(crate) const PERIOD_MIN: Nanos = Nanos::from_micros(200);
 /// The longest: the protected operation may meet one period's budget of each CPU at once.
 pub(crate) const PERIOD_MAX: Nanos = Nanos::from_millis(100);
+/// As in workload files.
+pub(crate) const PUNISHMENT_MAX: f64 = 1000.0;
 
 /// What is regulated, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +97,9 @@ impl Options {
             return Err(BandwidthError::Period { period: self.period });
         }
         match self.punishment {
-            Some(punishment) if !(0.0..=100.0).contains(&punishment) => Err(BandwidthError::Punishment { punishment }),
+            Some(punishment) if !(0.0..=PUNISHMENT_MAX).contains(&punishment) => {
+                Err(BandwidthError::Punishment { punishment })
+            }
             _ => Ok(()),
         }
     }

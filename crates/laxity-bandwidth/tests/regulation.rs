@@ -116,8 +116,11 @@ fn what_cannot_be_regulated_is_refused_by_name() {
     assert!(refused(Options { cpus: vec![cpu, cpu], ..software(cpu) }).contains("it is named twice"));
     let short = Options { period: Nanos(1), ..software(cpu) };
     assert_eq!(refused(short), "a period of 1 ns is outside 200 us to 100 ms; choose one within");
-    let many = Options { punishment: Some(-1.0), ..software(cpu) };
-    assert_eq!(refused(many), "a punishment of -1 is outside 0 to 100; choose one within");
+    for punishment in [-1.0, 1000.5] {
+        let many = Options { punishment: Some(punishment), ..software(cpu) };
+        let expected = format!("a punishment of {punishment} is outside 0 to 1000; choose one within");
+        assert_eq!(refused(many), expected);
+    }
     let Some(_first) = regulator(&arbitration, software(cpu)) else { return };
     let twice = Regulator::start(&arbitration, software(cpu)).expect_err("it is claimed");
     assert!(matches!(twice, BandwidthError::Claimed { .. }), "{twice}");
