@@ -50,6 +50,38 @@ fn told(header: &TraceHeader, account: &Account) -> Vec<String> {
 }
 
 /// ```text
+///   cpu0   C C . . .   C A C      . throttled: C is a best-effort task, and A is none
+///          0 1 2 3 4 5 6 7 8
+/// ```
+#[test]
+fn a_best_effort_job_waits_for_the_budget_of_its_cpu() {
+    let mut header = header(2);
+    header.tasks[2].kind = TaskKind::BestEffort;
+    let (cpu, task) = (CpuId(0), Some(C.task));
+    let events = [
+        (0, release(C, 40)),
+        (0, ready(C)),
+        (0, dispatch(0, C)),
+        (2, Event::Throttle { cpu, task }),
+        (2, preempt(0, C)),
+        (5, Event::Unthrottle { cpu, task, lost: Nanos(0) }),
+        (6, dispatch(0, C)),
+        (7, preempt(0, C)),
+        (7, release(A, 12)),
+        (7, ready(A)),
+        (7, dispatch(0, A)),
+        (8, complete(0, A)),
+        (8, dispatch(0, C)),
+        (9, complete(0, C)),
+        (9, Event::End),
+    ];
+    let idle = "waits for the scheduler: a CPU is idle";
+    let expected =
+        ["0-2 executes", "2-5 budget exhausted", &format!("5-6 {idle}"), "6-7 executes", &format!("7-8 {idle}")];
+    assert_eq!(told(&header, &account(&header, &events, C))[..5], expected);
+}
+
+/// ```text
 ///   cpu0   ~ C A A x B B C C     ~ release overhead, x context switch
 ///          0 1 2 3 4 5 6 7 8 9
 /// ```

@@ -68,7 +68,7 @@ pub enum Cause {
     WakeUp(Option<GpuId>),
     /// It suspended itself.
     Suspension,
-    /// Its budget is exhausted.
+    /// Its budget is exhausted, or, of a best-effort job, its CPU's budget of memory traffic.
     Throttled,
     /// The CPU that it has or waits for carries out no thread: the hypervisor, firmware or interrupts have it.
     Stolen(CpuId),

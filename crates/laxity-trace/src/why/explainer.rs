@@ -34,6 +34,8 @@ pub struct Explainer<'a, W> {
     covers: Vec<(Instant, Cause)>,
     /// Of each CPU, when it was stolen from all threads lately, or something that is no task had it; the newest first.
     taken: Vec<VecDeque<Taken>>,
+    /// Whether each CPU's budget of memory traffic is used up.
+    throttled: Vec<bool>,
     /// On each edge.
     tokens: Vec<u64>,
     /// The edges into each task.
@@ -52,6 +54,7 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
             lives: BTreeMap::new(),
             covers: (0..header.cpus).map(none).collect(),
             taken: vec![VecDeque::new(); header.cpus],
+            throttled: vec![false; header.cpus],
             tokens: header.edges.iter().map(|edge| u64::from(edge.initial)).collect(),
             inbound: header.edges_by(|edge| edge.consumer),
             now: Instant::ZERO,
@@ -112,9 +115,11 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
         self.lives = lives;
     }
 
-    /// Notes the overhead that begins.
+    /// Notes the overhead that begins, and whether a CPU is throttled.
     fn cover(&mut self, at: Instant, event: Event) {
         let (cpu, duration, cause) = match event {
+            Event::Throttle { cpu, .. } => return self.throttled[cpu.index()] = true,
+            Event::Unthrottle { cpu, .. } => return self.throttled[cpu.index()] = false,
             Event::Overhead { cpu, kind, duration } if occupies_cpu(kind) => {
                 let source = self.replay.details().interrupts.handled_by(cpu, kind);
                 (cpu, duration, Cause::Overhead { cpu, kind, source })
@@ -311,6 +316,10 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
         let cpus = self.header.clusters.get(cluster).into_iter().flatten();
         let causes: Vec<Cause> =
             cpus.filter(|cpu| cpu.index() < self.header.cpus).map(|&cpu| self.occupant(job, cpu, at)).collect();
+        // Of a task that may have one CPU only the trace does not say so.
+        if causes.contains(&Cause::Throttled) {
+            return vec![Cause::Throttled];
+        }
         if let Some(&idle) = causes.iter().find(|cause| matches!(cause, Cause::Unoccupied(_))) {
             return vec![idle];
         }
@@ -333,6 +342,7 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
             return cover;
         }
         match self.replay.cpus()[cpu.index()].running().0 {
+            Running::Nothing if self.throttled[cpu.index()] && self.header.is_best_effort(job.task) => Cause::Throttled,
             Running::Nothing => Cause::Unoccupied(cpu),
             Running::BottomHalf(source) => Cause::BottomHalf(cpu, source),
             Running::Outside(by) => Cause::Outside(cpu, by),
