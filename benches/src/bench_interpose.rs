@@ -3,8 +3,8 @@
 //!
 //! Two processes of a program, one with the layer and one without, are measured for some milliseconds each by turns: a virtual
 //! CPU shares its core with other guests, and what they do changes more from second to second than a layer costs. A layer
-//! adds the median difference between neighbours, and of that the median over several pairs, as a process keeps
-//! how its memory lies and which CPUs its driver's threads settled on.
+//! adds the median of the mean differences in two neighbouring turns, in which either is first once, and of that the median over several
+//! pairs, as a process keeps how its memory lies and which CPUs its driver's threads settled on.
 //!
 //! The last line is of one CPU. On several it is Linux that decides how long a launch takes: whether a driver's thread wakes
 //! beside its caller or on a CPU of its own makes a difference of 15 us, for either side (decision 167).
@@ -21,7 +21,7 @@ use laxity_sys::scheduling;
 /// Measures what the layers add.
 #[derive(Parser)]
 struct Arguments {
-    /// Pairs of processes of the OpenCL program; twice as many of the pipeline, and three times as many of the CUDA program
+    /// Pairs of processes of the OpenCL program; four times as many of the pipeline, and three times as many of the CUDA program
     #[arg(long, default_value_t = 9)]
     pairs: usize,
     /// Turns of each process; half as many of the pipeline
@@ -144,7 +144,7 @@ impl Bench {
         let rows = ["OpenCL call, ns", "kernel and Finish, us", "each of 100 kernels, us", "read of 4 KiB, us"];
         let calls = self.compare(pairs, turns, "1", &rows, calls)?;
         let pipeline =
-            self.compare(2 * pairs, turns.div_ceil(2), &frames.to_string(), &["OpenCV frame, ms"], pipeline)?;
+            self.compare(4 * pairs, turns.div_ceil(2), &frames.to_string(), &["OpenCV frame, ms"], pipeline)?;
         Ok([cuda, calls, pipeline])
     }
 
@@ -158,6 +158,7 @@ impl Bench {
         names: &[&str],
         program: impl Fn(bool) -> Command,
     ) -> Result<Vec<Row>, Failure> {
+        let turns = turns.next_multiple_of(2).max(2);
         let mut of_pairs: Vec<Vec<[f64; 3]>> = vec![Vec::new(); names.len()];
         for _ in 0..pairs {
             let mut sides = [Asked::start(program(false))?, Asked::start(program(true))?];
@@ -181,7 +182,9 @@ impl Bench {
             sides.into_iter().try_for_each(Asked::end)?;
             for (pairs, turns) in of_pairs.iter_mut().zip(&of_turns) {
                 let of = |value: fn(&[f64; 2]) -> f64| at(turns.iter().map(value).collect(), 0.5);
-                pairs.push([of(|turn| turn[0]), of(|turn| turn[1]), of(|turn| turn[1] - turn[0])]);
+                let added = |two: &[[f64; 2]]| two.iter().map(|[without, with]| with - without).sum::<f64>() / 2.0;
+                let added = at(turns.chunks_exact(2).map(added).collect(), 0.5);
+                pairs.push([of(|turn| turn[0]), of(|turn| turn[1]), added]);
             }
         }
         let row = |pairs: &Vec<[f64; 3]>| {

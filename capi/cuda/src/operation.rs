@@ -1,8 +1,10 @@
 //! An operation that the driver has, or that a thread is about to give it, and the events that say when it is complete.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use laxity_interpose::Operation;
+use laxity_interpose::{LiveStream, Operation};
+use laxity_policy::program::OperationId;
 
 use crate::real::ask;
 use crate::types::*;
@@ -23,6 +25,12 @@ pub struct Event {
 pub struct Pool(Mutex<Vec<usize>>);
 
 impl Operation for CudaOperation {
+    type Place = Infallible;
+
+    fn mark(_: &LiveStream<Self>, place: Infallible, _: OperationId) -> Option<Arc<Self>> {
+        match place {}
+    }
+
     /// The gate is the thread that issues: it is woken with all that wait for news.
     fn open(&self) {}
 

@@ -42,7 +42,7 @@ impl Stream {
         context: CUcontext,
         handle: CUstream,
     ) -> Self {
-        let live = LiveStream::new(process, policy, Order::InOrder, gpu);
+        let live = LiveStream::new(process, policy, Order::InOrder, gpu, None);
         let (context, pool) = (context as usize, Arc::<Pool>::default());
         let watched = Watched { live: live.clone(), context, handle: handle as usize, pool };
         // Only the thread whose own stream it is can record an event in it.

@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn what_a_thread_of_the_program_waits_for_is_left_to_it() {
         let process = Arc::new(Process::start("test"));
-        let live = LiveStream::new(&process, Policy::default(), Order::InOrder, 0);
+        let live = LiveStream::new(&process, Policy::default(), Order::InOrder, 0, None);
         let stream = Watched { live, context: 0, handle: 0, pool: Arc::default() };
         let watch = Arc::<Watch>::default();
         let under_way = || watch.lock().under_way.iter().map(|operation| operation.id.0).collect::<Vec<_>>();

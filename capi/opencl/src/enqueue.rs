@@ -3,6 +3,7 @@
 //! ```text
 //!   malformed, not arbitrated ------------------------------------------------> the call as it is
 //!   admitted or taken, blocking, in order ------------------------------------> the call as it is, then unlock
+//!   admitted or taken, unwatched ---------------------------------------------> the call as it is
 //!   admitted or taken ------> the call, not blocking, with an event of ours, flushed, watched --(blocking)--> wait
 //!   gated -----------------> the call, not blocking, behind a user event, flushed, watched --(blocking)--> wait
 //! ```
@@ -62,10 +63,25 @@ impl Events {
 ///
 /// # Safety
 /// `call` makes the program's call, whose arguments are the program's, with other events.
+#[inline]
 pub unsafe fn enqueue(
     request: Request,
     label: impl FnOnce() -> Option<Label>,
     mut call: impl FnMut(cl_bool, Events) -> cl_int,
+) -> cl_int {
+    let mut label = Some(label);
+    // SAFETY: the caller's promise.
+    unsafe { enqueue_by(request, &mut || label.take().and_then(|label| label()), &mut call) }
+}
+
+/// One for all entry points, as [`LiveStream::begin`](laxity_interpose::LiveStream::begin).
+///
+/// # Safety
+/// That of [`enqueue`].
+unsafe fn enqueue_by(
+    request: Request,
+    label: &mut dyn FnMut() -> Option<Label>,
+    call: &mut dyn FnMut(cl_bool, Events) -> cl_int,
 ) -> cl_int {
     let Request { queue, work, blocking, events } = request;
     let layer = Layer::get();
@@ -84,6 +100,15 @@ pub unsafe fn enqueue(
         if status == CL_SUCCESS {
             ticket.complete(false);
             stream.synchronized();
+        }
+        return status;
+    }
+    if !ticket.is_watched {
+        let status = call(CL_FALSE, events);
+        if status == CL_SUCCESS {
+            // SAFETY: the driver has written the program's event, if that wants one.
+            let event = unsafe { events.event.as_ref() };
+            ticket.leave(event.map_or(0, |&event| event as usize));
         }
         return status;
     }

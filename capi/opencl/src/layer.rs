@@ -9,7 +9,7 @@ use laxity_interpose::settings::{Settings, Wait};
 use laxity_interpose::{InDriver, LiveStream, Process};
 use laxity_policy::program::{EngineUse, OperationId, Order, Policy};
 
-use crate::operation::ClOperation;
+use crate::operation::{ClOperation, Place};
 use crate::target::Target;
 use crate::types::*;
 
@@ -192,7 +192,14 @@ impl Layer {
 
     /// The operation that `event` stands for, unless it is over.
     pub fn operation(&self, event: cl_event) -> Option<Issued> {
-        self.events().get(&(event as usize)).cloned()
+        let watched = self.events().get(&(event as usize)).cloned();
+        watched.or_else(|| {
+            let queue: usize = event_info(event, CL_EVENT_COMMAND_QUEUE)?;
+            let queue = self.known_queue(queue as cl_command_queue)?;
+            // A driver uses an address again when the operation is complete. This is the last one of its own queue that had it.
+            let id = queue.stream.left_as(event as usize)?;
+            Some(Issued { queue, id })
+        })
     }
 
     /// The driver may use the address of `event` for another one from now on.
@@ -217,8 +224,9 @@ impl Layer {
         let settings = &self.process.settings;
         let copy_engines = self.process.arbitration()?.config().copy_engines;
         let policy = Policy { engines: engines(settings, device as cl_device_id, copy_engines), ..settings.policy };
-        let stream = LiveStream::new(&self.process, policy, order, settings.gpu);
         let bears_gates = bears_gates(device as cl_device_id);
+        let place = Place { queue, opens: bears_gates };
+        let stream = LiveStream::new(&self.process, policy, order, settings.gpu, Some(place));
         Some(Some(Queue { stream, order, context: context as cl_context, bears_gates }))
     }
 }
@@ -302,14 +310,15 @@ fn device_info<T: Copy + Default>(device: cl_device_id, what: cl_uint) -> Option
 /// Whether what `event` stands for is complete, or failed. An event that is none counts as complete: the driver judges
 /// the call that names it.
 pub fn is_over(event: cl_event) -> bool {
-    let Some(get) = Layer::target().clGetEventInfo else { return true };
-    if event.is_null() {
-        return true;
-    }
-    // SAFETY: the size is that of the value; an invalid event is the program's error, as in its own calls.
-    let status: Option<cl_int> =
-        info(|size, value| unsafe { get(event, CL_EVENT_COMMAND_EXECUTION_STATUS, size, value, std::ptr::null_mut()) });
+    let status: Option<cl_int> = event_info(event, CL_EVENT_COMMAND_EXECUTION_STATUS);
     status.is_none_or(|status| status <= CL_COMPLETE)
+}
+
+/// What the driver says of an event; `None`: it is none.
+fn event_info<T: Copy + Default>(event: cl_event, what: cl_uint) -> Option<T> {
+    let get = Layer::target().clGetEventInfo.filter(|_| !event.is_null())?;
+    // SAFETY: the size is that of the value; an invalid event is the program's error, as in its own calls.
+    info(|size, value| unsafe { get(event, what, size, value, std::ptr::null_mut()) })
 }
 
 /// Counts a reference more.

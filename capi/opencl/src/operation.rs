@@ -1,10 +1,12 @@
 //! An operation that the driver has: its event, its gate, and what it waits for.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use laxity_interpose::{LiveStream, Operation};
 use laxity_policy::program::OperationId;
 
+use crate::enqueue;
 use crate::layer::{self, Layer};
 use crate::types::*;
 
@@ -27,12 +29,26 @@ unsafe impl Send for ClOperation {}
 // SAFETY: as above.
 unsafe impl Sync for ClOperation {}
 
+/// A queue in which markers may be put until its program gives it up.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The queue.
+    pub queue: cl_command_queue,
+    /// Whether the driver may be called when it calls back.
+    pub opens: bool,
+}
+
+// SAFETY: as `ClOperation`.
+unsafe impl Send for Place {}
+// SAFETY: as above.
+unsafe impl Sync for Place {}
+
 /// What a callback is about.
 struct Subject {
     stream: LiveStream<ClOperation>,
     id: OperationId,
     /// Of a callback of a dependency: how many are left.
-    left: Option<std::sync::Arc<std::sync::atomic::AtomicUsize>>,
+    left: Option<Arc<std::sync::atomic::AtomicUsize>>,
     /// The driver may be called back.
     opens: bool,
 }
@@ -49,7 +65,7 @@ impl ClOperation {
     pub fn watch(&self, stream: &LiveStream<ClOperation>, id: OperationId, opens: bool) {
         watch(self.event, Subject { stream: stream.clone(), id, left: None, opens });
         if !self.dependencies.is_empty() {
-            let left = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(self.dependencies.len()));
+            let left = Arc::new(std::sync::atomic::AtomicUsize::new(self.dependencies.len()));
             for &event in &self.dependencies {
                 watch(event, Subject { stream: stream.clone(), id, left: Some(left.clone()), opens });
             }
@@ -69,12 +85,28 @@ fn watch(event: cl_event, subject: Subject) {
     }
 }
 
+/// The event of a marker behind all that is in the queue. `None`: the driver refuses.
+fn marker(queue: cl_command_queue) -> Option<cl_event> {
+    let target = Layer::target();
+    let mut event: cl_event = std::ptr::null_mut();
+    let status = match (target.clEnqueueMarkerWithWaitList, target.clEnqueueMarker) {
+        // SAFETY: the program has not given up the queue, in which it has operations.
+        (Some(mark), _) => unsafe { mark(queue, 0, std::ptr::null(), &mut event) },
+        // SAFETY: as above. OpenCL before 1.2.
+        (None, Some(mark)) => unsafe { mark(queue, &mut event) },
+        (None, None) => return None,
+    };
+    (status == CL_SUCCESS && !event.is_null()).then_some(event)
+}
+
 /// Called by the driver, on any thread, perhaps within a call of the program. It calls the driver only to open the next gate,
 /// and only one that was seen to allow it; OpenCL does (clSetEventCallback forbids what blocks).
-unsafe extern "C" fn on_complete(_event: cl_event, _status: cl_int, data: *mut c_void) {
+unsafe extern "C" fn on_complete(_event: cl_event, status: cl_int, data: *mut c_void) {
     // SAFETY: `watch` made it, and this is the one call.
     let subject = unsafe { Box::from_raw(data.cast::<Subject>()) };
     match &subject.left {
+        // One that failed may be over before those before it.
+        None if status == CL_COMPLETE => subject.stream.complete_until(subject.id, subject.opens),
         None if subject.opens => subject.stream.complete_and_go_on(subject.id),
         None => subject.stream.complete(subject.id),
         Some(left) => {
@@ -86,6 +118,16 @@ unsafe extern "C" fn on_complete(_event: cl_event, _status: cl_int, data: *mut c
 }
 
 impl Operation for ClOperation {
+    type Place = Place;
+
+    fn mark(stream: &LiveStream<ClOperation>, place: Place, until: OperationId) -> Option<Arc<ClOperation>> {
+        let event = marker(place.queue)?;
+        let operation = Arc::new(ClOperation::new(event, false, std::ptr::null_mut(), Vec::new()));
+        enqueue::flush(place.queue);
+        operation.watch(stream, until, place.opens);
+        Some(operation)
+    }
+
     fn open(&self) {
         if let (Some(set), false) = (Layer::target().clSetUserEventStatus, self.gate.is_null()) {
             // SAFETY: the gate is a user event that only this layer knows, and its status is set once.

@@ -48,6 +48,7 @@ pub const CL_QUEUE_PROPERTIES: cl_uint = 0x1093;
 pub const CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE: cl_bitfield = 1 << 0;
 pub const CL_QUEUE_ON_DEVICE: cl_bitfield = 1 << 2;
 pub const CL_MEM_SIZE: cl_uint = 0x1102;
+pub const CL_EVENT_COMMAND_QUEUE: cl_uint = 0x11D0;
 pub const CL_EVENT_COMMAND_EXECUTION_STATUS: cl_uint = 0x11D3;
 pub const CL_KERNEL_FUNCTION_NAME: cl_uint = 0x1190;
 pub const CL_MIGRATE_MEM_OBJECT_HOST: cl_bitfield = 1 << 0;

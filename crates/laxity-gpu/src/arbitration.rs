@@ -173,8 +173,7 @@ impl Arbitration {
 
     /// How many clients there are. It costs a load for each that there can be, and no lock; the answer may be old.
     pub fn clients(&self) -> usize {
-        let shared = &self.membership.shared;
-        shared.tasks().filter(|&task| shared.liveness(task).is_held()).count()
+        self.membership.shared.living()
     }
 
     /// The holders and waiters of all locks, now. Looking changes nothing and delays no thread.

@@ -75,6 +75,11 @@ impl Memory {
         unsafe { self.segment.mutex(offset) }
     }
 
+    /// How many clients live.
+    pub fn living(&self) -> usize {
+        self.tasks().filter(|&task| self.liveness(task).is_held()).count()
+    }
+
     /// A word of 32 bits.
     pub fn number(&self, offset: usize) -> u32 {
         self.segment.u32(offset).load(Ordering::Relaxed)

@@ -1,6 +1,7 @@
 //! A client that threads of a process hand from one to the next, for interposers: the thread that issues an operation
 //! takes a free engine, the one that learns of its completion unlocks it, and a third one waits where it must.
 
+use std::sync::atomic::Ordering;
 use std::thread::{self, ThreadId};
 
 use laxity_model::{Engine, Instant, LockId, ReplicaId, TaskId};
@@ -26,6 +27,8 @@ pub struct MobileClient {
     engine: Option<LockId>,
     /// The bandwidth lock is held with it while an engine is.
     budget: Option<u64>,
+    /// The version of the state at which there was no other client. Each registration changes the state.
+    alone_at: Option<u64>,
 }
 
 // SAFETY: a `Client` is bound to its thread by three things. Its cells are used through `&mut self` only, so by one
@@ -41,7 +44,16 @@ impl MobileClient {
     pub fn new(client: Client, base: Base) -> Self {
         assert!(!client.has_token.get() && client.engines.borrow().is_empty(), "it holds nothing");
         let (home, thread) = (thread::current().id(), scheduling::current_thread());
-        MobileClient { client: Some(client), home, thread, base, token: None, engine: None, budget: None }
+        MobileClient {
+            client: Some(client),
+            home,
+            thread,
+            base,
+            token: None,
+            engine: None,
+            budget: None,
+            alone_at: None,
+        }
     }
 
     /// From now on it holds the bandwidth lock, too, while it holds an engine: meanwhile every regulated CPU may have at most
@@ -129,6 +141,23 @@ impl MobileClient {
     pub fn is_wanted(&self) -> bool {
         let shared = self.client().shared();
         self.engine.is_some_and(|lock| shared.may_be_wanted(lock)) || shared.may_be_wanted(TOKEN)
+    }
+
+    /// Whether it is the only client since [`MobileClient::look_around`] found it so: a load. The answer may be old.
+    #[inline]
+    pub fn is_alone(&mut self) -> bool {
+        let Some(version) = self.alone_at else { return false };
+        if self.client().shared().version().load(Ordering::Acquire) != version {
+            self.look_around();
+        }
+        self.alone_at.is_some()
+    }
+
+    /// Looks whether there are other clients: a load for each that there can be.
+    pub fn look_around(&mut self) {
+        let shared = self.client().shared();
+        let version = shared.version().load(Ordering::Acquire);
+        self.alone_at = (shared.living() <= 1).then_some(version);
     }
 
     /// `name` is what it does from now on, or waits to do: for watchers ([`Arbitration::is_watched`](crate::Arbitration::is_watched)).
@@ -303,6 +332,44 @@ mod tests {
             mobile.release_token();
         });
         until("none waits any more", || !mobile.is_wanted());
+    }
+
+    /// It goes on taking and unlocking its engine meanwhile.
+    #[test]
+    fn a_client_sees_another_one_come_and_on_a_second_look_go() {
+        let registry: TestRegistry<Registry> = TestRegistry::new("alone");
+        let gpus = registry.create("alone", &Config::new(2, 1)).expect("created");
+        let mut mobile = MobileClient::new(gpus.register("m", Base::Fixed(5)).expect("room"), Base::Fixed(5));
+        let use_engine = |mobile: &mut MobileClient| {
+            assert!(mobile.take_if_free(0, EE));
+            mobile.release_engine();
+            mobile.release_token();
+        };
+        assert!(!mobile.is_alone(), "it has not looked");
+        for _ in 0..3 {
+            mobile.look_around();
+            use_engine(&mut mobile);
+            assert!(mobile.is_alone());
+            thread::scope(|scope| {
+                let ((tell, told), (to, from)) = (mpsc::channel::<()>(), mpsc::channel());
+                scope.spawn({
+                    let gpus = &gpus;
+                    move || {
+                        let other = gpus.register("other", Base::Fixed(1)).expect("room");
+                        to.send(()).expect("it is awaited");
+                        told.recv().expect("it is sent");
+                        drop(other);
+                    }
+                });
+                from.recv().expect("it is sent");
+                assert!(!mobile.is_alone(), "another one is registered");
+                mobile.look_around();
+                assert!(!mobile.is_alone());
+                tell.send(()).expect("it is awaited");
+            });
+            use_engine(&mut mobile);
+            assert!(!mobile.is_alone(), "it has not looked again");
+        }
     }
 
     #[test]

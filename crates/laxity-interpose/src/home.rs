@@ -7,21 +7,25 @@ use std::time::Duration;
 
 use laxity_gpu::{MobileClient, RegisterError};
 use laxity_model::Nanos;
-use laxity_policy::program::Event;
+use laxity_policy::program::{Event, Order};
 use laxity_sys::clock;
 
 use crate::log::Line;
 use crate::operation::Operation;
 use crate::process::Leave;
-use crate::state::{Home, State, Why};
-use crate::stream::Inner;
+use crate::state::{Attached, Home, State, Why};
+use crate::stream::{Inner, LiveStream, until_in_order};
 
-/// How often it asks the driver about operations that are under way: some drivers call no callback for one that failed.
+/// How often it asks the driver about operations that are under way: some drivers call no callback for one that failed. And how
+/// often it writes what was noted.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// It parks after so many looks at a stream without operations: waking a parked thread costs the issuing one a system
-/// call.
-const IDLE_LOOKS: u32 = 5;
+/// It skips so many looks but one while the program issues operations, each of which tells enough: a look takes a CPU from the program
+/// for as long as a short operation.
+const SELDOM: u32 = 5;
+
+/// It parks when a stream has had no operations for so long: waking a parked thread costs the issuing one a system call.
+const IDLE: Duration = Duration::from_millis(100);
 
 /// How many looks a stream waits for a place in the arbitration: those of queues that programs gave up are about to end.
 const FULL_TRIES: u32 = 50;
@@ -39,12 +43,16 @@ pub(crate) fn start<O: Operation>(inner: &Arc<Inner<O>>, state: &mut State<O>) {
     };
 }
 
-fn run<O: Operation>(inner: &Inner<O>) {
+fn run<O: Operation>(inner: &Arc<Inner<O>>) {
     let client = register(inner);
     let is_arbitrated = client.is_some();
+    if is_arbitrated {
+        inner.process.has_client(inner.number);
+    }
     let mut state = inner.lock();
     state.client = client;
-    let mut idle = 0;
+    let mut idle = Duration::ZERO;
+    let mut skipped = 0;
     loop {
         if let Some(request) = state.acquire {
             if !is_arbitrated {
@@ -89,20 +97,22 @@ fn run<O: Operation>(inner: &Inner<O>) {
         if state.home == Home::Ending && (state.machine.last().is_none() || inner.process.is_exiting()) {
             break;
         }
-        idle = if state.is_idle() { idle + 1 } else { 0 };
+        if !state.is_idle() {
+            idle = Duration::ZERO;
+        }
         // While a token is kept, there is a time at which it is released.
-        if idle > IDLE_LOOKS && state.home == Home::Awake && state.machine.next_timeout().is_none() {
+        if idle >= IDLE && state.home == Home::Awake && state.machine.next_timeout().is_none() {
             state.home = Home::Parked;
             state = inner.work.wait(state).unwrap_or_else(PoisonError::into_inner);
             if state.home == Home::Parked {
                 state.home = Home::Awake;
             }
-            idle = 0;
+            idle = Duration::ZERO;
             continue;
         }
         let due = state.machine.next_timeout().map(|due| due.saturating_since(clock::now()));
         let wait = due.map_or(LOOK, |due| Duration::from_nanos(due.0).min(LOOK)).max(Duration::from_micros(50));
-        let began = clock::now();
+        let (began, issued) = (clock::now(), state.issued());
         let (woken, outcome) = inner.work.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner);
         state = woken;
         let late = clock::now().saturating_since(began).0.saturating_sub(wait.as_nanos() as u64);
@@ -110,18 +120,25 @@ fn run<O: Operation>(inner: &Inner<O>) {
             // The program was stopped, or this thread had no CPU.
             state.machine.excuse(Nanos(late));
         }
-        state.timeout(&inner.process.settings);
         if outcome.timed_out() {
-            state = look(inner, state);
+            idle += wait;
+            skipped += 1;
         } else {
-            idle = 0;
+            idle = Duration::ZERO;
         }
+        let is_leaving = state.home == Home::Ending || inner.process.is_exiting();
+        let is_quiet = outcome.timed_out() && (state.issued() == issued || skipped >= SELDOM);
+        if is_quiet || state.should_mark(is_leaving) {
+            state = look(inner, state);
+            skipped = 0;
+        }
+        state.timeout(&inner.process.settings);
         inner.tell(&mut state);
     }
     end(inner, state);
 }
 
-fn register<O>(inner: &Inner<O>) -> Option<MobileClient> {
+fn register<O: Operation>(inner: &Inner<O>) -> Option<MobileClient> {
     let base = inner.process.settings.base(None);
     let arbitration = inner.process.arbitration()?;
     let mut left = FULL_TRIES;
@@ -130,6 +147,7 @@ fn register<O>(inner: &Inner<O>) -> Option<MobileClient> {
             Ok(client) => {
                 let mut client = MobileClient::new(client, base);
                 client.protect(inner.process.settings.bandwidth);
+                client.look_around();
                 return Some(client);
             }
             Err(RegisterError::Full { .. }) if left > 0 && !inner.process.is_exiting() => {
@@ -144,25 +162,45 @@ fn register<O>(inner: &Inner<O>) -> Option<MobileClient> {
     }
 }
 
-/// Asks the driver what is complete and what is ready.
-fn look<'a, O: Operation>(inner: &'a Inner<O>, state: MutexGuard<'a, State<O>>) -> MutexGuard<'a, State<O>> {
+/// Looks for other clients, asks the driver what is complete and what is ready, and has it say when what is unwatched is complete.
+fn look<'a, O: Operation>(inner: &'a Arc<Inner<O>>, mut state: MutexGuard<'a, State<O>>) -> MutexGuard<'a, State<O>> {
+    if let Some(client) = &mut state.client {
+        client.look_around();
+    }
     let attached = state.attached();
-    if attached.is_empty() {
+    if !attached.is_empty() {
+        drop(state);
+        let news = |attached: &Attached<O>| match attached.is_open {
+            true => attached.operation.is_complete(),
+            false => attached.operation.is_ready(),
+        };
+        // References of the operations are dropped while the state is not locked.
+        let news: Vec<_> =
+            attached.iter().filter(|&attached| news(attached)).map(|of| (of.id, of.is_open, of.is_marker)).collect();
+        drop(attached);
+        state = inner.lock();
+        for (id, is_open, is_marker) in news {
+            if is_marker {
+                let complete = until_in_order(&state, id, Order::InOrder);
+                state.complete(&inner.process.settings, &complete);
+            } else {
+                let event = if is_open { Event::Completed(id) } else { Event::Ready(id) };
+                state.handle(&inner.process.settings, event);
+            }
+        }
+    }
+    if state.unwatched() == 0 {
         return state;
     }
     drop(state);
-    let ask = |(id, operation, is_open): &(_, Arc<O>, bool)| match is_open {
-        true if operation.is_complete() => Some(Event::Completed(*id)),
-        false if operation.is_ready() => Some(Event::Ready(*id)),
-        _ => None,
-    };
-    let events: Vec<Event> = attached.iter().filter_map(ask).collect();
-    drop(attached);
-    let mut state = inner.lock();
-    for event in events {
-        state.handle(&inner.process.settings, event);
+    // A thread that issues does it itself, if need be.
+    if let Some(_issuing) = inner.issuing.try_lock() {
+        let until = inner.lock().take_unwatched();
+        if let Some(until) = until {
+            LiveStream { inner: inner.clone() }.mark(until);
+        }
     }
-    state
+    inner.lock()
 }
 
 /// Writes what was noted, tells the user what was late, and drops what is over.

@@ -2,7 +2,7 @@
 //! may then issue the next one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Operations reach the driver in the order in which the stream's state machine got them, because one thread at a time
 /// issues.
@@ -37,6 +37,20 @@ impl IssueLock {
         let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.holder.store(number, Ordering::Relaxed);
         Issuing { lock: self, guard: Some(guard) }
+    }
+}
+
+impl IssueLock {
+    /// As [`IssueLock::lock`], unless another thread holds it. Not for a thread that holds it.
+    pub fn try_lock(&self) -> Option<Issuing<'_>> {
+        let number = NUMBER.try_with(|number| *number).unwrap_or(u64::MAX);
+        let guard = match self.lock.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        self.holder.store(number, Ordering::Relaxed);
+        Some(Issuing { lock: self, guard: Some(guard) })
     }
 }
 

@@ -83,6 +83,8 @@ pub(crate) trait Leave: Send + Sync + std::fmt::Debug {
     fn write(&self);
     /// The program waits: an idle stream keeps no token.
     fn rest(&self);
+    /// Another stream of the program is a client, too.
+    fn has_company(&self);
     /// A job of the program begins, or ends.
     fn announce(&self, job: Announced);
     /// Ends its thread.
@@ -218,6 +220,15 @@ impl Process {
         let result = wait();
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         result
+    }
+
+    /// A stream is a client from now on.
+    pub(crate) fn has_client(&self, number: u32) {
+        self.each_stream(|stream| {
+            if stream.number() != number {
+                stream.has_company();
+            }
+        });
     }
 
     /// A stream is about to wait for a token: those others that are idle keep none.

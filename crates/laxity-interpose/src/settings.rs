@@ -26,6 +26,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("chunk", "copies are broken into chunks of this size; none: they are not"),
     ("batch", "the most operations of one hold of an engine"),
     ("batch_length", "how long operations of one hold may take together"),
+    ("alone_length", "as batch_length, while the program is the only client; 0 ms: no different then"),
     ("hold_limit", "an engine is unlocked after this time, complete or not; not while the program is stopped"),
     ("wait", "driver, or suspend: how threads wait for their own operations"),
     ("bandwidth", "a rate such as 64 MB/s: what best-effort CPUs may have while the program uses an engine; none"),
@@ -306,6 +307,7 @@ impl Settings {
                 self.policy.batch = number.ok_or_else(|| wrong("a number from 1 on"))?;
             }
             "batch_length" => self.policy.batch_length = span("a time such as 200 us")?,
+            "alone_length" => self.policy.alone_length = span("a time such as 10 ms")?,
             "hold_limit" => self.policy.hold_limit = span("a time such as 2 s")?,
             "wait" => {
                 self.wait = match value {

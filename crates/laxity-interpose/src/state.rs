@@ -7,6 +7,7 @@ use laxity_gpu::MobileClient;
 use laxity_model::{Engine, Instant};
 use laxity_policy::program::{Action, Event, JobEvent, OperationId, Stream};
 use laxity_sys::clock;
+use smallvec::SmallVec;
 
 use crate::log::Line;
 use crate::operation::{Label, Operation};
@@ -26,8 +27,12 @@ pub(crate) struct State<O> {
     /// For the home thread, which may call the driver: gates to open.
     pub to_open: Vec<Arc<O>>,
     /// For any thread that may call the driver: to be dropped.
-    garbage: Vec<Arc<O>>,
+    garbage: SmallVec<[Arc<O>; 4]>,
     pub home: Home,
+    /// The last one that is unwatched, and how many are.
+    unwatched: Option<(OperationId, u16)>,
+    /// Entries that are, or were.
+    left: usize,
     /// What threads of the program wait for, one each.
     awaited: Vec<Awaited>,
     pub lines: Option<Vec<Line>>,
@@ -98,16 +103,30 @@ pub(crate) struct Acquire {
 #[derive(Debug)]
 struct Entry<O> {
     id: OperationId,
-    /// `None` while the driver is about to get it.
+    is_given: bool,
+    /// `None` before the driver has it, and of some that are unwatched.
     operation: Option<Arc<O>>,
+    /// It is, or was, unwatched; then its operation is a marker behind it.
+    is_left: bool,
+    /// What the front calls it, if it is unwatched; else 0.
+    name: usize,
     /// Its gate is to be opened as soon as the driver has it.
     opens: bool,
     label: Option<Label>,
 }
 
+/// An operation that the driver has.
+pub(crate) struct Attached<O> {
+    pub id: OperationId,
+    pub operation: Arc<O>,
+    pub is_open: bool,
+    /// When it is complete, so are those before it.
+    pub is_marker: bool,
+}
+
 /// What a thread outside of the driver has to do after it unlocked the state.
 #[must_use = "operations are dropped where the driver may be called"]
-pub(crate) struct Leftovers<O>(#[expect(dead_code, reason = "kept to be dropped")] Vec<Arc<O>>);
+pub(crate) struct Leftovers<O>(#[expect(dead_code, reason = "kept to be dropped")] SmallVec<[Arc<O>; 4]>);
 
 impl<O: Operation> State<O> {
     pub fn new(machine: Stream, stream: u32, is_logging: bool) -> Self {
@@ -117,8 +136,10 @@ impl<O: Operation> State<O> {
             entries: VecDeque::new(),
             acquire: None,
             to_open: Vec::new(),
-            garbage: Vec::new(),
+            garbage: SmallVec::new(),
             home: Home::NotStarted,
+            unwatched: None,
+            left: 0,
             awaited: Vec::new(),
             lines: is_logging.then(Vec::new),
             late: Vec::new(),
@@ -126,6 +147,11 @@ impl<O: Operation> State<O> {
             next: 0,
             stream,
         }
+    }
+
+    /// How many operations were issued.
+    pub fn issued(&self) -> u64 {
+        self.next
     }
 
     /// The number of the next operation.
@@ -148,7 +174,7 @@ impl<O: Operation> State<O> {
         let now = clock::now();
         let is_wanted = self.client.as_ref().is_none_or(MobileClient::is_wanted);
         let mut actions = std::mem::take(&mut self.actions);
-        self.machine.complete(now, ids, is_wanted, &mut actions);
+        self.machine.complete(now, ids, is_wanted, self.left > 0, &mut actions);
         self.carry_out(now, settings, &mut actions);
         self.actions = actions;
     }
@@ -166,20 +192,67 @@ impl<O: Operation> State<O> {
 
     /// An operation is about to be given to the driver.
     pub fn expect(&mut self, id: OperationId, label: Option<Label>) {
-        self.entries.push_back(Entry { id, operation: None, opens: false, label });
+        self.entries.push_back(Entry {
+            id,
+            is_given: false,
+            operation: None,
+            is_left: false,
+            name: 0,
+            opens: false,
+            label,
+        });
     }
 
-    /// The driver has it; answers it if its gate is to be opened at once.
+    /// The driver has it; answers it if its gate is to be opened at once. When it is complete, so are those before it.
     pub fn attach(&mut self, id: OperationId, operation: Arc<O>) -> Option<Arc<O>> {
         // It is not there any more if it was complete before the driver returned.
         let entry = self.entries.iter_mut().rev().find(|entry| entry.id == id)?;
+        entry.is_given = true;
         entry.operation = Some(operation.clone());
-        entry.opens.then_some(operation)
+        let opens = entry.opens.then_some(operation);
+        self.unwatched = None;
+        opens
+    }
+
+    /// The driver has it, and is not asked to say when it is complete.
+    pub fn leave(&mut self, id: OperationId, name: usize) {
+        if let Some(entry) = self.entries.iter_mut().rev().find(|entry| entry.id == id) {
+            (entry.is_given, entry.is_left, entry.name) = (true, true, name);
+            self.left += 1;
+            self.unwatched = Some((id, 1 + self.unwatched()));
+        }
+    }
+
+    /// The driver has a marker behind it.
+    pub fn mark(&mut self, id: OperationId, marker: Arc<O>) {
+        if let Some(entry) = self.entries.iter_mut().rev().find(|entry| entry.id == id) {
+            entry.operation = Some(marker);
+        }
+    }
+
+    /// The last operation that was left by that name and is not over.
+    pub fn left_as(&self, name: usize) -> Option<OperationId> {
+        self.entries.iter().rev().find(|entry| entry.name == name).map(|entry| entry.id)
+    }
+
+    /// How many operations in a row are unwatched.
+    pub fn unwatched(&self) -> u16 {
+        self.unwatched.map_or(0, |(_, count)| count)
+    }
+
+    /// The last one that is unwatched, to be marked now.
+    pub fn take_unwatched(&mut self) -> Option<OperationId> {
+        self.unwatched.take().map(|(id, _)| id)
+    }
+
+    /// Whether operations are unwatched that are to be marked now.
+    pub fn should_mark(&mut self, is_leaving: bool) -> bool {
+        self.unwatched.is_some() && (is_leaving || !self.client.as_mut().is_some_and(MobileClient::is_alone))
     }
 
     /// The last operation that the driver has.
     pub fn last_given(&self) -> Option<OperationId> {
-        self.entries.iter().rev().find(|entry| entry.operation.is_some()).map(|entry| entry.id)
+        self.entries.iter().rev().find(|entry| entry.is_given).map(|entry| entry.id)
     }
 
     /// Whether it is so. Where the stream has no thread any more, nothing changes, and no thread waits.
@@ -227,11 +300,12 @@ impl<O: Operation> State<O> {
         Leftovers(std::mem::take(&mut self.garbage))
     }
 
-    /// Operations that the driver has, with whether each is open: to be asked about.
-    pub fn attached(&self) -> Vec<(OperationId, Arc<O>, bool)> {
+    /// Operations that the driver has: to be asked about.
+    pub fn attached(&self) -> Vec<Attached<O>> {
         let attached = |entry: &Entry<O>| {
             let operation = entry.operation.clone()?;
-            Some((entry.id, operation, self.machine.is_open(entry.id)))
+            let (id, is_marker) = (entry.id, entry.is_left);
+            Some(Attached { id, operation, is_open: self.machine.is_open(id), is_marker })
         };
         self.entries.iter().filter_map(attached).collect()
     }
@@ -247,11 +321,19 @@ impl<O: Operation> State<O> {
     }
 
     /// Notes a line, if there is a log.
+    #[inline]
     pub fn note(&mut self, line: impl FnOnce(u32) -> Line) {
-        let stream = self.stream;
-        if let Some(lines) = &mut self.lines {
-            lines.push(line(stream));
+        if self.lines.is_some() {
+            self.write_down(line);
         }
+    }
+
+    /// Apart from what is executed without a log.
+    #[cold]
+    #[inline(never)]
+    fn write_down(&mut self, line: impl FnOnce(u32) -> Line) {
+        let stream = self.stream;
+        self.lines.get_or_insert_default().push(line(stream));
     }
 
     /// Whether there are lines for the log.
@@ -325,8 +407,10 @@ impl<O: Operation> State<O> {
 
     fn retire(&mut self, now: Instant, id: OperationId) {
         self.note(|stream| Line::Complete { at: now.0, stream, operation: id.0 });
+        self.unwatched = self.unwatched.filter(|&(last, _)| last != id);
         if let Some(at) = self.entries.iter().position(|entry| entry.id == id) {
             let entry = self.entries.remove(at).expect("it was found");
+            self.left -= usize::from(entry.is_left);
             self.garbage.extend(entry.operation);
         }
     }

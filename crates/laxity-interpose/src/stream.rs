@@ -1,35 +1,46 @@
 //! One stream of a program, live: any thread issues operations to it, any thread says what is complete.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use laxity_gpu::{Arbitration, MobileClient};
-use laxity_model::Instant;
+use laxity_model::{Instant, Nanos};
 use laxity_policy::program::{Admission, Event, OperationId, Order, Passage, Policy, Stream, Work};
 use laxity_sys::clock;
+use smallvec::{SmallVec, smallvec};
 
 use crate::home;
-use crate::issue_lock::{IssueLock, Issuing};
+use crate::issue_lock::IssueLock;
 use crate::log::Line;
 use crate::operation::{Label, Operation};
-use crate::process::{Announced, Leave, Process};
-use crate::settings::Calls;
+use crate::process::{Leave, Process};
+use crate::settings::{Calls, Wait};
 use crate::state::{Acquire, Home, State, Wakes};
 use crate::stopped::{self, Stopped};
+use crate::ticket::Ticket;
+
+/// The most operations in a row that are unwatched: so a queue of many has room for more before it is empty.
+const UNWATCHED: u16 = 16;
+
+/// With a shorter limit every operation is watched: what is unwatched is looked for less often.
+const HOLD_LIMIT_MIN: Nanos = Nanos::from_millis(500);
 
 /// A stream. Copies are the same stream.
-pub struct LiveStream<O> {
+pub struct LiveStream<O: Operation> {
     pub(crate) inner: Arc<Inner<O>>,
 }
 
-pub(crate) struct Inner<O> {
+pub(crate) struct Inner<O: Operation> {
     pub process: Arc<Process>,
     /// As a client.
     pub name: String,
     pub gpu: u16,
-    number: u32,
-    issuing: IssueLock,
+    pub number: u32,
+    order: Order,
+    /// For markers; `None`: every operation is watched.
+    place: Option<O::Place>,
+    pub issuing: IssueLock,
     state: Mutex<State<O>>,
     /// Wakes the home thread.
     pub work: Condvar,
@@ -40,22 +51,10 @@ pub(crate) struct Inner<O> {
     pub in_driver: AtomicU32,
 }
 
-/// An operation that the driver is about to get: then [`Ticket::attach`], or [`Ticket::cancel`] if it refused. Until then
-/// no other thread issues to the stream.
-#[must_use = "the driver has it, or refused"]
-pub struct Ticket<'a, O: Operation> {
-    stream: &'a LiveStream<O>,
-    /// Its number.
-    pub id: OperationId,
-    /// Whether it needs a gate.
-    pub is_gated: bool,
-    is_settled: bool,
-    _issuing: Issuing<'a>,
-}
-
 impl<O: Operation> LiveStream<O> {
     /// A stream of `process`, whose operations run in that `order` on `gpu` of the arbitration.
-    pub fn new(process: &Arc<Process>, policy: Policy, order: Order, gpu: u16) -> Self {
+    /// `place`: for markers, if the front has them.
+    pub fn new(process: &Arc<Process>, policy: Policy, order: Order, gpu: u16, place: Option<O::Place>) -> Self {
         let number = process.next_stream();
         let mut name = match number {
             0 => process.program.clone(),
@@ -71,11 +70,23 @@ impl<O: Operation> LiveStream<O> {
             _ => None,
         };
         state.note(|stream| Line::Stream { stream, name: name.clone(), gpu, period });
+        let settings = &process.settings;
+        // A log tells when each is complete, and a thread that waits in the layer is told, too. CPUs are regulated no longer than an
+        // engine is used. And nothing shall be late that is complete.
+        let may_be_unwatched = order == Order::InOrder
+            && settings.wait == Wait::Driver
+            && settings.bandwidth.is_none()
+            && policy.hold_limit >= HOLD_LIMIT_MIN
+            && policy.alone_length > Nanos::ZERO
+            && !process.is_logging();
+        let place = place.filter(|_| may_be_unwatched);
         let inner = Arc::new(Inner {
             process: process.clone(),
             name,
             gpu,
             number,
+            order,
+            place,
             issuing: IssueLock::default(),
             state: Mutex::new(state),
             work: Condvar::new(),
@@ -91,11 +102,23 @@ impl<O: Operation> LiveStream<O> {
     /// what is before it in the stream.
     ///
     /// `None`: it is not arbitrated, as the stream has no thread.
+    #[inline]
     pub fn begin(&self, work: Work, is_ready: bool, label: impl FnOnce() -> Option<Label>) -> Option<Ticket<'_, O>> {
+        let mut label = Some(label);
+        self.begin_named(work, is_ready, &mut || label.take().and_then(|label| label()))
+    }
+
+    /// One for all kinds of operations: between two of them, most of what CPUs cache is the program's again.
+    fn begin_named(
+        &self,
+        work: Work,
+        is_ready: bool,
+        label: &mut dyn FnMut() -> Option<Label>,
+    ) -> Option<Ticket<'_, O>> {
         let issuing = self.inner.issuing.lock();
         // The driver tells names, and no lock of the state is held then.
-        let is_watched = self.inner.process.arbitration().is_some_and(Arbitration::is_watched);
-        let label = if is_watched || self.inner.process.is_logging() { label() } else { None };
+        let has_watchers = self.inner.process.arbitration().is_some_and(Arbitration::is_watched);
+        let label = if has_watchers || self.inner.process.is_logging() { label() } else { None };
         let mut state = self.inner.lock();
         if state.home == Home::NotStarted {
             home::start(&self.inner, &mut state);
@@ -106,6 +129,8 @@ impl<O: Operation> LiveStream<O> {
         if state.machine.holds() && !state.client.as_ref().is_none_or(MobileClient::is_wanted) {
             state.machine.renew();
         }
+        let is_alone = state.client.as_mut().is_some_and(MobileClient::is_alone);
+        state.machine.set_alone(is_alone);
         // A thread that waits here requests its engine before the operation is issued.
         let mut since = None;
         let passage = 'passage: {
@@ -146,7 +171,7 @@ impl<O: Operation> LiveStream<O> {
         };
         if let (Some(client), false) = (&state.client, matches!(work, Work::Marker | Work::Barrier)) {
             client.count_operation();
-            if is_watched {
+            if has_watchers {
                 client.say(label.as_ref().map_or(kind_of(work), |label| &*label.0));
             }
         }
@@ -157,8 +182,25 @@ impl<O: Operation> LiveStream<O> {
         if state.home == Home::Parked || (is_gated && state.needs_home()) {
             self.inner.work.notify_one();
         }
+        let is_unwatched = self.inner.place.is_some() && is_alone && is_ready && !is_gated && !has_watchers;
+        let is_watched = !is_unwatched || state.unwatched() >= UNWATCHED;
+        // What has a gate waits for those before it.
+        let unwatched = if is_gated || !is_alone { state.take_unwatched() } else { None };
         drop(state);
-        Some(Ticket { stream: self, id, is_gated, is_settled: false, _issuing: issuing })
+        if let Some(until) = unwatched {
+            self.mark(until);
+        }
+        Some(Ticket { stream: self, id, is_gated, is_watched, is_settled: false, _issuing: issuing })
+    }
+
+    /// Has the driver say when the last operation that was unwatched is complete. The caller holds the issue lock.
+    pub(crate) fn mark(&self, until: OperationId) {
+        let place = self.inner.place.expect("only with one operations are unwatched");
+        match O::mark(self, place, until) {
+            Some(marker) => self.inner.lock().mark(until, marker),
+            // The driver says no more about them.
+            None => self.complete_until(until, true),
+        }
     }
 
     /// The operation is complete, or failed. May be called on any thread, more than once, and by a driver: this calls none.
@@ -177,6 +219,22 @@ impl<O: Operation> LiveStream<O> {
         if !state.machine.is_retired(id) {
             state.complete(&self.inner.process.settings, &[id]);
             self.inner.go_on(state);
+        }
+    }
+
+    /// The operation is complete, and so are those before it in an in-order stream, as it did not fail. `may_open`: on a thread that
+    /// may open gates; then as [`LiveStream::complete_and_go_on`], else as [`LiveStream::complete`].
+    pub fn complete_until(&self, until: OperationId, may_open: bool) {
+        let mut state = self.inner.lock();
+        if state.machine.is_retired(until) {
+            return;
+        }
+        let complete = until_in_order(&state, until, self.inner.order);
+        state.complete(&self.inner.process.settings, &complete);
+        if may_open {
+            self.inner.go_on(state);
+        } else {
+            self.inner.tell(&mut state);
         }
     }
 
@@ -204,6 +262,11 @@ impl<O: Operation> LiveStream<O> {
         self.inner.lock().machine.last()
     }
 
+    /// The last operation that was [left](Ticket::leave) by that name, unless it is known to be over.
+    pub fn left_as(&self, name: usize) -> Option<OperationId> {
+        self.inner.lock().left_as(name)
+    }
+
     /// The last operation that the driver has. Another one may have been issued behind it, which a thread is about to give to the
     /// driver: what the driver says now says nothing of that.
     pub fn last_given(&self) -> Option<OperationId> {
@@ -215,10 +278,8 @@ impl<O: Operation> LiveStream<O> {
     pub fn settle(&self, until: OperationId, only: bool) {
         let mut state = self.inner.lock();
         let settings = &self.inner.process.settings;
-        let complete: Vec<OperationId> = match only {
-            true => vec![until],
-            false => state.machine.pending().take_while(|&id| id <= until).collect(),
-        };
+        let order = if only { Order::OutOfOrder } else { Order::InOrder };
+        let complete = until_in_order(&state, until, order);
         state.complete(settings, &complete);
         if state.machine.last().is_none() {
             state.handle(settings, Event::Synchronized);
@@ -246,7 +307,14 @@ impl<O: Operation> LiveStream<O> {
 
     /// The program gives the stream up: its thread ends when what was issued is over.
     pub fn close(&self) {
+        // The stream's own thread puts no marker any more, as the driver's may end now.
+        let _issuing = self.inner.issuing.lock();
         let mut state = self.inner.lock();
+        if let Some(until) = state.take_unwatched() {
+            drop(state);
+            self.mark(until);
+            state = self.inner.lock();
+        }
         if matches!(state.home, Home::Awake | Home::Parked) {
             state.home = Home::Ending;
         }
@@ -257,41 +325,7 @@ impl<O: Operation> LiveStream<O> {
     }
 }
 
-impl<O: Operation> Ticket<'_, O> {
-    /// The driver has the operation.
-    pub fn attach(mut self, operation: Arc<O>) {
-        self.is_settled = true;
-        let mut state = self.stream.inner.lock();
-        let opens = state.attach(self.id, operation);
-        let leftovers = state.leftovers();
-        drop(state);
-        if let Some(operation) = opens {
-            operation.open();
-        }
-        drop(leftovers);
-    }
-
-    /// The driver refused it.
-    pub fn cancel(self) {}
-
-    /// The driver carried it out before it returned: `only` it, or all before it, too.
-    pub fn complete(mut self, only: bool) {
-        self.is_settled = true;
-        self.stream.settle(self.id, only);
-    }
-}
-
-impl<O: Operation> Drop for Ticket<'_, O> {
-    fn drop(&mut self) {
-        if !self.is_settled {
-            let mut state = self.stream.inner.lock();
-            state.handle(&self.stream.inner.process.settings, Event::Cancelled(self.id));
-            self.stream.inner.go_on(state);
-        }
-    }
-}
-
-impl<O> Inner<O> {
+impl<O: Operation> Inner<O> {
     pub fn lock(&self) -> MutexGuard<'_, State<O>> {
         // A thread that panicked was told nothing that another must know.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -381,7 +415,7 @@ impl<O: Operation> Inner<O> {
     }
 
     /// As [`Inner::tell`], on a thread that may call the driver: it opens gates itself, and drops what is over.
-    fn go_on(&self, mut state: MutexGuard<'_, State<O>>) {
+    pub fn go_on(&self, mut state: MutexGuard<'_, State<O>>) {
         self.yield_token(&mut state);
         self.take_free(&mut state);
         let gates = std::mem::take(&mut state.to_open);
@@ -411,56 +445,15 @@ impl<O: Operation> Inner<O> {
     }
 }
 
-impl<O: Operation> Leave for Inner<O> {
-    fn number(&self) -> u32 {
-        self.number
-    }
-
-    fn exit(&self) {
-        let mut state = self.lock();
-        state.handle(&self.process.settings, Event::Exits);
-        if self.in_driver.load(Ordering::Relaxed) > 0 {
-            // What these threads wait for is opened by no grant any more, and a destructor may wait for them.
-            let held_back = state.held_back();
-            state.to_open.extend(held_back);
-        }
-        self.work.notify_one();
-        self.news.notify_all();
-    }
-
-    fn is_quiet(&self) -> bool {
-        !self.lock().machine.holds_or_requests()
-    }
-
-    fn write(&self) {
-        self.process.log(|| self.lock().lines.as_mut().map(std::mem::take).unwrap_or_default());
-    }
-
-    fn rest(&self) {
-        let mut state = self.lock();
-        state.handle(&self.process.settings, Event::Waits);
-        self.tell(&mut state);
-    }
-
-    fn announce(&self, job: Announced) {
-        let event = match job {
-            Announced::Begins(deadline) => Event::JobBegins(deadline),
-            Announced::Ends => Event::JobEnds,
-        };
-        let mut state = self.lock();
-        state.handle(&self.process.settings, event);
-        self.tell(&mut state);
-    }
-
-    fn stop(&self) {
-        let mut state = self.lock();
-        if matches!(state.home, Home::Awake | Home::Parked) {
-            state.home = Home::Ending;
-        }
-        self.work.notify_one();
-        while state.home == Home::Ending {
-            state = self.news.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+/// The operations that are complete when `until` is.
+pub(crate) fn until_in_order<O: Operation>(
+    state: &State<O>,
+    until: OperationId,
+    order: Order,
+) -> SmallVec<[OperationId; 16]> {
+    match order {
+        Order::OutOfOrder => smallvec![until],
+        Order::InOrder => state.machine.pending().take_while(|&id| id <= until).collect(),
     }
 }
 
@@ -474,19 +467,19 @@ fn kind_of(work: Work) -> &'static str {
     }
 }
 
-impl<O> Clone for LiveStream<O> {
+impl<O: Operation> Clone for LiveStream<O> {
     fn clone(&self) -> Self {
         LiveStream { inner: self.inner.clone() }
     }
 }
 
-impl<O> fmt::Debug for LiveStream<O> {
+impl<O: Operation> fmt::Debug for LiveStream<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
     }
 }
 
-impl<O> fmt::Debug for Inner<O> {
+impl<O: Operation> fmt::Debug for Inner<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LiveStream").field("name", &self.name).field("number", &self.number).finish_non_exhaustive()
     }

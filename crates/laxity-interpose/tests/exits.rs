@@ -1,5 +1,6 @@
 //! What a program's streams noted is in its log when it has ended, however late Linux runs their threads.
 
+use std::convert::Infallible;
 use std::process::Command;
 use std::sync::Arc;
 use std::thread;
@@ -9,7 +10,7 @@ use laxity_gpu::{Config, Registry};
 use laxity_interpose::trace::Logs;
 use laxity_interpose::{Label, LiveStream, Operation, Process};
 use laxity_model::Engine;
-use laxity_policy::program::{Order, Policy, Work};
+use laxity_policy::program::{OperationId, Order, Policy, Work};
 use laxity_testing::{Directory, until};
 use laxity_trace::Event;
 
@@ -20,6 +21,12 @@ const PROGRAM: &str = "LAXITY_TEST_PROGRAM";
 struct Slow;
 
 impl Operation for Slow {
+    type Place = Infallible;
+
+    fn mark(_: &LiveStream<Self>, place: Infallible, _: OperationId) -> Option<Arc<Self>> {
+        match place {}
+    }
+
     fn open(&self) {}
 
     fn is_complete(&self) -> bool {
@@ -59,7 +66,7 @@ fn an_exit_writes_what_was_noted_although_the_thread_of_the_stream_is_late() {
 
 fn program() {
     let process = Arc::new(Process::start("test"));
-    let stream = LiveStream::new(&process, Policy::default(), Order::InOrder, 0);
+    let stream = LiveStream::new(&process, Policy::default(), Order::InOrder, 0, None);
     let slow = Arc::new(Slow);
     let work = Work::CopyIn { bytes: 4096 };
     let ticket = stream.begin(work, true, || Some(Label::from("copy"))).expect("arbitrated");

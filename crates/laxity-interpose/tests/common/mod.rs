@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "no test program uses all of it")]
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
@@ -53,6 +54,12 @@ impl Held {
 }
 
 impl Operation for Held {
+    type Place = Infallible;
+
+    fn mark(_: &LiveStream<Self>, place: Infallible, _: OperationId) -> Option<Arc<Self>> {
+        match place {}
+    }
+
     fn open(&self) {
         self.is_open.store(true, Ordering::Release);
     }
@@ -74,7 +81,7 @@ pub fn process() -> Arc<Process> {
 }
 
 pub fn stream(process: &Arc<Process>) -> LiveStream<Held> {
-    LiveStream::new(process, process.settings.policy, Order::InOrder, 0)
+    LiveStream::new(process, process.settings.policy, Order::InOrder, 0, None)
 }
 
 /// Issues a kernel that was never seen before, so that it shares its engine with no other.

@@ -19,6 +19,9 @@ pub struct Policy {
     /// Operations share a hold only while all of them together are predicted to take no longer than this: so a batch
     /// adds no more than that to the blocking of other programs. Operations of unknown length do not share a hold.
     pub batch_length: Nanos,
+    /// As [`Policy::batch_length`], where it is longer, for an in-order stream that is the only client: the first request of a client
+    /// that comes waits for so much more, and none after that.
+    pub alone_length: Nanos,
     /// An engine is unlocked after this time, complete or not. An operation that takes longer is not arbitrated from
     /// then on. It breaks any deadlock between the locks and what the driver does with operations.
     pub hold_limit: Nanos,
@@ -42,6 +45,7 @@ impl Default for Policy {
             jobs: JobRule::EverySync,
             batch: 16,
             batch_length: Nanos::from_micros(200),
+            alone_length: Nanos::from_millis(10),
             hold_limit: Nanos::from_secs(2),
         }
     }

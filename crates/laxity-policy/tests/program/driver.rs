@@ -4,6 +4,9 @@
 use laxity_model::{Engine, Instant, Nanos};
 use laxity_policy::program::{Action, Admission, Event, JobEvent, OperationId, Order, Passage, Policy, Stream, Work};
 
+/// The most operations of one hold of a stream that is alone.
+const ALONE: u16 = 64;
+
 pub struct World {
     pub stream: Stream,
     policy: Policy,
@@ -16,8 +19,12 @@ pub struct World {
     pub has_token: bool,
     /// What the stream waits for at the arbiter.
     pub requested: Option<(Engine, bool)>,
-    /// Of the present hold.
+    /// Of the present hold, and how many may share it.
     shared_by: u16,
+    most: u16,
+    is_alone: bool,
+    /// Whether what is complete may have been so for long.
+    pub is_late_news: bool,
     is_exiting: bool,
     pub retired: Vec<OperationId>,
     pub late: Vec<OperationId>,
@@ -49,6 +56,9 @@ impl World {
             has_token: false,
             requested: None,
             shared_by: 0,
+            most: policy.batch,
+            is_alone: false,
+            is_late_news: false,
             is_exiting: false,
             retired: Vec::new(),
             late: Vec::new(),
@@ -74,6 +84,7 @@ impl World {
                 self.has_token = true;
                 self.grants.push(engine);
                 self.shared_by = 1;
+                self.begin_hold();
                 Passage::Taken
             }
             Admission::TakeIfFree(_) | Admission::Gate => Passage::Gated,
@@ -101,8 +112,23 @@ impl World {
         self.has_token = true;
         self.grants.push(engine);
         self.shared_by = 0;
+        self.begin_hold();
         self.tell(Event::Granted);
         true
+    }
+
+    /// Whether there is another client.
+    pub fn set_alone(&mut self, is_alone: bool) {
+        self.stream.set_alone(is_alone);
+        self.is_alone = is_alone;
+        if is_alone {
+            self.begin_hold();
+        }
+    }
+
+    fn begin_hold(&mut self) {
+        let is_longer = self.policy.alone_length > self.policy.batch_length && self.order == Order::InOrder;
+        self.most = if self.is_alone && is_longer { self.policy.batch.max(ALONE) } else { self.policy.batch };
     }
 
     /// The driver completes the `choice`-th of the commands that it can run, and another client wants the engine.
@@ -130,8 +156,9 @@ impl World {
         if !is_wanted {
             self.count_again();
         }
+        self.is_alone &= !is_wanted;
         let mut actions = Vec::new();
-        self.stream.complete(self.now, ids, is_wanted, &mut actions);
+        self.stream.complete(self.now, ids, is_wanted, self.is_late_news, &mut actions);
         self.carry_out(actions);
     }
 
@@ -238,7 +265,7 @@ impl World {
         }
         if self.holds.is_some() {
             assert!(!runnable.is_empty(), "an engine is held, and nothing can run: {:?}", self.commands);
-            assert!(self.shared_by <= self.policy.batch, "{} operations share a hold", self.shared_by);
+            assert!(self.shared_by <= self.most, "{} operations share a hold", self.shared_by);
             assert!(self.has_token);
         }
         let can_begin = |command: &&Command| command.is_gated && command.is_ready;

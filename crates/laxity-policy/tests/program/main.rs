@@ -1,5 +1,6 @@
 //! Streams of programs under arbitration, against a model of a driver.
 
+mod alone;
 mod driver;
 
 use driver::World;
@@ -34,6 +35,7 @@ enum Step {
     Resolve(usize),
     Pass(u64),
     Renew,
+    Alone(bool),
     Sync,
     JobBegins(Option<u64>),
     JobEnds,
@@ -48,6 +50,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<usize>().prop_map(Step::Resolve),
         2 => (1..300_000_u64).prop_map(Step::Pass),
         2 => Just(Step::Renew),
+        1 => any::<bool>().prop_map(Step::Alone),
         1 => Just(Step::Sync),
         1 => any::<Option<u64>>().prop_map(Step::JobBegins),
         1 => Just(Step::JobEnds),
@@ -64,13 +67,14 @@ fn policy() -> impl Strategy<Value = Policy> {
     ];
     let token = prop_oneof![Just(TokenRule::Hold), Just(TokenRule::Job)];
     let limit = prop_oneof![Just(Nanos::from_secs(100)), Just(Nanos::from_micros(400))];
-    (engines, token, jobs, 1..5_u16, 0..400_000_u64, limit).prop_map(
-        |(engines, token, jobs, batch, length, hold_limit)| Policy {
+    (engines, token, jobs, 1..5_u16, 0..400_000_u64, 0..2_000_000_u64, limit).prop_map(
+        |(engines, token, jobs, batch, length, alone, hold_limit)| Policy {
             engines,
             token,
             jobs,
             batch,
             batch_length: Nanos(length),
+            alone_length: Nanos(alone),
             hold_limit,
         },
     )
@@ -107,6 +111,7 @@ proptest! {
                 }
                 Step::Pass(nanos) => world.pass(Nanos(nanos)),
                 Step::Renew => world.renew(),
+                Step::Alone(is_alone) => world.set_alone(is_alone),
                 Step::Sync => world.tell(Event::Synchronized),
                 Step::JobBegins(due) => world.tell(Event::JobBegins(due.map(Instant))),
                 Step::JobEnds => world.tell(Event::JobEnds),
@@ -327,7 +332,7 @@ fn a_stream_that_was_refused_its_engine_requests_it_for_the_next_operation() {
     }
     stream.handle(now, Event::Refused, &mut actions);
     actions.clear();
-    stream.complete(now, &[OperationId(0)], false, &mut actions);
+    stream.complete(now, &[OperationId(0)], false, false, &mut actions);
     assert!(matches!(actions[..], [Action::Retire(_), Action::Acquire { .. }]), "{actions:?}");
 }
 

@@ -56,6 +56,9 @@ pub struct Arguments {
     /// How long they may take together, as predicted [default: 200us]
     #[arg(long, value_name = "DURATION")]
     batch_length: Option<String>,
+    /// The same while no other program is under the arbitration; 0ms: no different then [default: 10ms]
+    #[arg(long, value_name = "DURATION")]
+    alone_length: Option<String>,
     /// Unlock an engine after this time, whether or not its operation is complete; not while the program is stopped [default: 2s]
     #[arg(long, value_name = "DURATION")]
     hold_limit: Option<String>,
@@ -175,6 +178,7 @@ fn settings(arguments: &Arguments) -> Result<Checked, CliError> {
         ("chunk", arguments.chunk.clone()),
         ("batch", arguments.batch.clone()),
         ("batch_length", arguments.batch_length.clone()),
+        ("alone_length", arguments.alone_length.clone()),
         ("hold_limit", arguments.hold_limit.clone()),
         ("engines", arguments.engines.clone()),
         ("gpu", arguments.gpu.clone()),

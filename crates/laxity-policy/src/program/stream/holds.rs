@@ -4,8 +4,11 @@ use laxity_model::{Engine, Instant, Nanos};
 
 use super::{Held, Hold, Operation, State, Stream};
 use crate::program::event::{Action, Order};
-use crate::program::policy::TokenRule;
+use crate::program::policy::{Policy, TokenRule};
 use crate::program::work::Work;
+
+/// The most operations of one hold of a stream that is alone, unless the policy says more: each that is issued looks at all.
+const ALONE: u16 = 64;
 
 impl Stream {
     /// No other client wants what is held: operations that are complete count no more among those that share the hold, as if
@@ -15,24 +18,36 @@ impl Stream {
         let Hold::Held(mut held) = self.hold else { return };
         held.since = held.since.max(held.progress);
         (held.operations, held.length) = (0, Some(Nanos::ZERO));
-        self.hold = Hold::Held(held);
-        for at in 0..self.pending.len() {
-            match (self.pending[at].state, self.order) {
-                (State::Held, _) => self.count(self.pending[at].work),
+        for operation in &self.pending {
+            match (operation.state, self.order) {
+                (State::Held, _) => held.share(operation.length),
                 // None behind it may run, and there may be thousands.
                 (State::Gated { .. }, Order::InOrder) => break,
                 _ => {}
             }
         }
+        self.hold = Hold::Held(held);
     }
 
     /// Whether the hold can take one more operation, `work`, on `engine`.
     pub(super) fn fits(&self, held: &Held, engine: Engine, work: Work) -> bool {
         let length = work.key().and_then(|key| self.lengths.predict(key));
         let total = held.length.zip(length).and_then(|(so_far, length)| so_far.checked_add(length));
-        held.engine == engine
-            && held.operations < self.policy.batch
-            && total.is_some_and(|total| total <= self.policy.batch_length)
+        let (operations, length) = self.room();
+        held.engine == engine && held.operations < operations && total.is_some_and(|total| total <= length)
+    }
+
+    /// How many operations may share a hold, and how long they may take together.
+    fn room(&self) -> (u16, Nanos) {
+        let Policy { batch, batch_length, alone_length, hold_limit, .. } = self.policy;
+        // What is predicted may take longer, and shall not be late at once.
+        let alone_length = alone_length.min(Nanos(hold_limit.0 / 2));
+        // Operations out of order run at once, so that together they take no longer than the longest.
+        if self.is_alone && alone_length > batch_length && self.order == Order::InOrder {
+            (batch.max(ALONE), alone_length)
+        } else {
+            (batch, batch_length)
+        }
     }
 
     /// An operation of `job` is complete, and no other client wants what is held: renews the hold. If none of its operations is
@@ -69,19 +84,18 @@ impl Stream {
         }
     }
 
-    /// `work` shares the hold.
-    pub(super) fn count(&mut self, work: Work) {
-        let length = work.key().and_then(|key| self.lengths.predict(key));
+    /// The operation shares the hold.
+    pub(super) fn count(&mut self, at: usize) {
+        let operation = &mut self.pending[at];
+        operation.length = operation.work.key().and_then(|key| self.lengths.predict(key));
         let Hold::Held(held) = &mut self.hold else { panic!("the engine is held") };
-        held.operations += 1;
-        held.length = held.length.zip(length).and_then(|(so_far, length)| so_far.checked_add(length));
+        held.share(operation.length);
     }
 
     pub(super) fn open(&mut self, at: usize, actions: &mut Vec<Action>) {
-        let Operation { id, work, .. } = self.pending[at];
         self.pending[at].state = State::Held;
-        self.count(work);
-        actions.push(Action::Open(id));
+        self.count(at);
+        actions.push(Action::Open(self.pending[at].id));
     }
 
     /// Opens the operations that share the hold with those that run.
@@ -124,5 +138,13 @@ impl Stream {
         if matches!(self.hold, Hold::Nothing) {
             self.release_token(actions);
         }
+    }
+}
+
+impl Held {
+    /// One operation more shares it, of that length if it is known.
+    fn share(&mut self, length: Option<Nanos>) {
+        self.operations += 1;
+        self.length = self.length.zip(length).and_then(|(so_far, length)| so_far.checked_add(length));
     }
 }

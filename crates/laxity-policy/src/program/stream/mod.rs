@@ -35,10 +35,14 @@ pub struct Stream {
     jobs: Jobs,
     job_events: Vec<JobEvent>,
     lengths: Lengths,
-    /// How long each of several operations took that are seen complete at once.
-    share: Option<Nanos>,
+    /// While several operations are seen complete at once.
+    share: Option<Share>,
+    /// Operations may have been complete long before that was seen.
+    is_late_news: bool,
     /// No other client wants what is held, as far as is known.
     is_unwanted: bool,
+    /// There is no other client, as far as is known.
+    is_alone: bool,
     /// The program waits, and has issued nothing to this stream since.
     rests: bool,
     is_exiting: bool,
@@ -50,6 +54,8 @@ struct Operation {
     work: Work,
     job: u32,
     state: State,
+    /// Predicted when it began to share a hold.
+    length: Option<Nanos>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +66,15 @@ enum State {
     Held,
     /// It may run, and no engine is held for it: it uses none, or was late.
     Loose { is_ready: bool },
+}
+
+/// How long each of several operations took that are seen complete at once.
+#[derive(Clone, Copy, Debug)]
+enum Share {
+    /// Each the same: it is not known how long one of them takes.
+    Equal(Nanos),
+    /// As long as predicted, times what all took by what was predicted for all.
+    Predicted { took: Nanos, predicted: Nanos },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +114,9 @@ impl Stream {
             job_events: Vec::new(),
             lengths: Lengths::default(),
             share: None,
+            is_late_news: false,
             is_unwanted: false,
+            is_alone: false,
             rests: false,
             is_exiting: false,
         }
@@ -175,6 +192,11 @@ impl Stream {
         matches!(self.hold, Hold::Held(_))
     }
 
+    /// Whether there is no other client, from now on: see [`Policy::alone_length`].
+    pub fn set_alone(&mut self, is_alone: bool) {
+        self.is_alone = is_alone;
+    }
+
     /// The program was stopped for that long: so much longer may what is held be held.
     pub fn excuse(&mut self, stopped: Nanos) {
         if let Hold::Held(held) = &mut self.hold {
@@ -220,22 +242,43 @@ impl Stream {
     /// Operations are complete. Where no other client wants what is held, the hold goes on with the job's next operation on the
     /// same engine, as if the engine had been unlocked and taken again.
     ///
-    /// Several are seen complete at once by a thread that waited for all of them. How long each took is not known: each counts
-    /// for the same part of the time, so that predictions for all of them together stay right.
-    pub fn complete(&mut self, now: Instant, ids: &[OperationId], is_wanted: bool, actions: &mut Vec<Action>) {
-        let is_held = |id: &&OperationId| self.find(**id).is_some_and(|at| self.pending[at].state == State::Held);
+    /// Several are seen complete at once, as by a thread that waited for all of them. How long each took is not known: each counts
+    /// for a part of the time as long as its part of the prediction, so that predictions for all of them together stay right.
+    ///
+    /// `is_late_news`: they may have been complete long before. Then they make no prediction longer.
+    pub fn complete(
+        &mut self,
+        now: Instant,
+        ids: &[OperationId],
+        is_wanted: bool,
+        is_late_news: bool,
+        actions: &mut Vec<Action>,
+    ) {
+        self.is_late_news = is_late_news;
         self.share = match (self.hold, ids) {
-            (Hold::Held(held), [_, _, ..]) => {
-                let held_for = ids.iter().filter(is_held).count() as u64;
-                (held_for > 1).then(|| Nanos(now.saturating_since(held.progress).0 / held_for))
-            }
+            (Hold::Held(held), [_, _, ..]) => self.share(ids, now.saturating_since(held.progress)),
             _ => None,
         };
         self.is_unwanted = !is_wanted;
+        self.is_alone &= !is_wanted;
         for &id in ids {
             self.handle(now, Event::Completed(id), actions);
         }
-        (self.share, self.is_unwanted) = (None, false);
+        (self.share, self.is_unwanted, self.is_late_news) = (None, false, false);
+    }
+
+    /// How to divide the time that those of the operations `took` for which the engine is held, if there are several.
+    fn share(&self, ids: &[OperationId], took: Nanos) -> Option<Share> {
+        let (mut count, mut predicted) = (0, Some(Nanos::ZERO));
+        for operation in ids.iter().filter_map(|&id| Some(&self.pending[self.find(id)?])) {
+            if operation.state == State::Held {
+                count += 1;
+                predicted = predicted.zip(operation.length).and_then(|(sum, length)| sum.checked_add(length));
+            }
+        }
+        let predicted = predicted.filter(|predicted| predicted.0 > 0);
+        let equal = Share::Equal(Nanos(took.0 / count.max(1)));
+        (count > 1).then(|| predicted.map_or(equal, |predicted| Share::Predicted { took, predicted }))
     }
 
     /// What is due by `now` happens.
@@ -295,9 +338,9 @@ impl Stream {
             (passage, admission) => panic!("{passage:?} is not what {admission:?} allows"),
         };
         self.rests = false;
-        self.pending.push_back(Operation { id, work, job, state });
+        self.pending.push_back(Operation { id, work, job, state, length: None });
         if state == State::Held {
-            self.count(work);
+            self.count(self.pending.len() - 1);
         }
     }
 
@@ -324,8 +367,14 @@ impl Stream {
             let began = std::mem::replace(&mut held.progress, now);
             let is_first = !std::mem::replace(&mut held.has_progress, true);
             if let Some(key) = operation.work.key() {
-                let took = self.share.unwrap_or_else(|| now.saturating_since(began));
-                self.lengths.observe(key, took, is_first);
+                let took = match (self.share, operation.length) {
+                    (Some(Share::Equal(took)), _) => took,
+                    (Some(Share::Predicted { took, predicted }), Some(length)) => {
+                        Nanos((u128::from(took.0) * u128::from(length.0) / u128::from(predicted.0)) as u64)
+                    }
+                    _ => now.saturating_since(began),
+                };
+                self.lengths.observe(key, took, is_first || self.is_late_news);
             }
         }
         // First the engine, which others may wait for.
