@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use laxity_gpu::{Arbitration, Base, Config, Registry};
 use laxity_interpose::{LiveStream, Operation, Process};
+use laxity_model::Nanos;
 use laxity_policy::program::{OperationId, Order, Work};
 use laxity_testing::until;
 
@@ -204,7 +205,7 @@ fn what_has_a_gate_waits_for_a_marker_behind_what_is_unwatched() {
 /// The program issues, waits for nothing and computes.
 #[test]
 fn the_engine_of_a_quiet_program_is_unlocked_after_a_while() {
-    if !run_as_program("the_engine_of_a_quiet_program_is_unlocked_after_a_while", &[]) {
+    if !run_as_program("the_engine_of_a_quiet_program_is_unlocked_after_a_while", &[("hold_limit", "1 h")]) {
         return;
     }
     let program = Program::start();
@@ -268,6 +269,22 @@ fn what_is_unwatched_has_a_marker_when_its_program_gives_the_stream_up_or_exits(
     other.process.exit();
     assert_eq!(other.driver.marked(), [id]);
     assert!(!arbitration.snapshot().expect("whole").engines[0][0].is_held(), "the exit waited for it");
+}
+
+/// It shows what an engine is used for now.
+#[test]
+fn each_operation_is_watched_while_a_user_looks() {
+    if !run_as_program("each_operation_is_watched_while_a_user_looks", &[]) {
+        return;
+    }
+    let program = Program::start();
+    program.warm_up();
+    let look = |span| Registry::at(folder()).watch("alone", span).expect("it is there");
+    look(Nanos::from_secs(3_600));
+    assert!((0..20).all(|_| program.run() != Unwatched));
+    look(Nanos::ZERO);
+    program.warm_up();
+    program.process.exit();
 }
 
 fn never_unwatched(test: &str, settings: &[(&str, &str)]) {
