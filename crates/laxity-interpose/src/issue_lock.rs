@@ -26,31 +26,33 @@ thread_local! {
     static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
 }
 
-impl IssueLock {
-    pub fn lock(&self) -> Issuing<'_> {
-        // A thread that is ending has no number any more. It counts as one that holds nothing.
-        let number = NUMBER.try_with(|number| *number).unwrap_or(u64::MAX);
-        // Only this thread can have stored its own number.
-        if self.holder.load(Ordering::Relaxed) == number {
-            return Issuing { lock: self, guard: None };
-        }
-        let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        self.holder.store(number, Ordering::Relaxed);
-        Issuing { lock: self, guard: Some(guard) }
-    }
+/// A thread that is ending has no number any more. It counts as one that holds nothing.
+fn own_number() -> u64 {
+    NUMBER.try_with(|number| *number).unwrap_or(u64::MAX)
 }
 
 impl IssueLock {
+    pub fn lock(&self) -> Issuing<'_> {
+        let number = own_number();
+        // Only this thread can have stored it.
+        if self.holder.load(Ordering::Relaxed) == number {
+            return Issuing { lock: self, guard: None };
+        }
+        self.locked(number, self.lock.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// As [`IssueLock::lock`], unless another thread holds it. Not for a thread that holds it.
     pub fn try_lock(&self) -> Option<Issuing<'_>> {
-        let number = NUMBER.try_with(|number| *number).unwrap_or(u64::MAX);
-        let guard = match self.lock.try_lock() {
-            Ok(guard) => guard,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        match self.lock.try_lock() {
+            Ok(guard) => Some(self.locked(own_number(), guard)),
+            Err(TryLockError::Poisoned(poisoned)) => Some(self.locked(own_number(), poisoned.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn locked<'a>(&'a self, number: u64, guard: MutexGuard<'a, ()>) -> Issuing<'a> {
         self.holder.store(number, Ordering::Relaxed);
-        Some(Issuing { lock: self, guard: Some(guard) })
+        Issuing { lock: self, guard: Some(guard) }
     }
 }
 
@@ -75,10 +77,14 @@ mod tests {
         drop(lock.lock());
         thread::scope(|scope| {
             let other = scope.spawn(|| drop(lock.lock()));
-            assert!(lock.lock.try_lock().is_err(), "the inner drop unlocked nothing");
+            assert!(
+                thread::scope(|scope| scope.spawn(|| lock.try_lock().is_none()).join()).expect("no panic"),
+                "the inner drop unlocked nothing"
+            );
             drop(outer);
             other.join().expect("no panic");
         });
+        drop(lock.try_lock().expect("it is free"));
         assert_eq!(lock.holder.load(Ordering::Relaxed), 0);
     }
 }
