@@ -13,6 +13,7 @@ mod interrupt;
 mod management;
 mod output;
 mod output_file;
+mod output_name;
 mod overheads;
 mod policy;
 mod progress;

@@ -308,7 +308,10 @@ impl Settings {
             }
             "batch_length" => self.policy.batch_length = span("a time such as 200 us")?,
             "alone_length" => self.policy.alone_length = span("a time such as 10 ms")?,
-            "hold_limit" => self.policy.hold_limit = span("a time such as 2 s")?,
+            "hold_limit" => {
+                let limit = value.parse().ok().filter(|&limit| limit > Nanos::ZERO);
+                self.policy.hold_limit = limit.ok_or_else(|| wrong("a time such as 2 s"))?;
+            }
             "wait" => {
                 self.wait = match value {
                     "driver" => Wait::Driver,
@@ -410,6 +413,7 @@ mod tests {
             ("CHUNK", "0 MiB"),
             ("JOB", "often"),
             ("JOB", "0 ms"),
+            ("HOLD_LIMIT", "0 ms"),
             ("TOKEN", "x"),
             ("BANDWIDTH", "0 B/s"),
         ] {

@@ -1,6 +1,7 @@
 //! Bad usage: each error names what is wrong, in words of the command, and has its exit code.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use laxity_testing::Directory;
@@ -26,6 +27,39 @@ fn values_with_a_sign_are_judged_by_the_parser_of_the_quantity() {
         let (code, out, err) = run(*words);
         assert_eq!((code, out.as_str()), (2, ""), "{words:?}: {err}");
         assert!(err.contains(expected) && !err.contains("use '-- -1"), "{words:?}: {err}");
+    }
+}
+
+#[test]
+fn a_file_whose_name_promises_another_format_is_not_written() {
+    let folder = folder();
+    let trace = trace_of("two.toml", "100ms", &folder).display().to_string();
+    let file = example("quickstart.toml").display().to_string();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (png, svg, pdf, page) = (path("a.png"), path("a.SVG"), path("b.pdf"), path("b.2.htm"));
+    let cases: [(&[&str], &str, Option<&str>); 5] = [
+        (
+            &["trace", &trace, "gantt", "--svg", &png],
+            &png,
+            Some("it is written as SVG, not as .png; end the name in .svg"),
+        ),
+        (&["trace", &trace, "gantt", "--svg", &svg], &svg, None),
+        (&["report", &file, "--for", "20ms", "-o", &pdf], &pdf, Some("it is written as HTML, not as .pdf")),
+        (&["report", &file, "--for", "20ms", "-o", &page], &page, None),
+        (
+            &["bandwidth", "threshold", "--cpus", "1", "--slowdown", "5", "--plot", &pdf, "--", "true"],
+            &pdf,
+            Some("it is written as SVG, not as .pdf"),
+        ),
+    ];
+    for (words, path, expected) in cases {
+        let (code, _, err) = run(words);
+        assert_eq!(
+            (code, Path::new(path).exists()),
+            (if expected.is_some() { 2 } else { 0 }, expected.is_none()),
+            "{err}"
+        );
+        assert!(expected.is_none_or(|expected| err.contains(expected)), "{err}");
     }
 }
 

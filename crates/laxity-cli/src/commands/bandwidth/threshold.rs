@@ -19,6 +19,7 @@ use crate::commands::program;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
+use crate::output_name;
 use crate::table::{Cell, Table};
 
 /// Find the largest budget at which a program is slowed down by no more than it may.
@@ -45,7 +46,7 @@ pub struct Arguments {
     #[arg(long, value_name = "RATE", default_value = "16 MB/s", value_parser = parse_budget)]
     smallest: u64,
     /// Draw the curve into FILE (.svg)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_name::svg())]
     plot: Option<PathBuf>,
     /// Print JSON instead of a table
     #[arg(long)]

@@ -23,6 +23,7 @@ use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::output_file::OutputFile;
+use crate::output_name;
 use crate::quantity::parse_seed;
 
 /// Prove, simulate and run a workload, and put it all on one page.
@@ -46,7 +47,7 @@ pub struct Arguments {
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Where the page goes
-    #[arg(short, long, value_name = "PAGE", default_value = "report.html")]
+    #[arg(short, long, value_name = "PAGE", default_value = "report.html", value_parser = output_name::html())]
     output: PathBuf,
     /// Take POLICY instead of the workload's, as in P-RM; `laxity policies` lists them
     #[arg(long, value_name = "POLICY", value_parser = parse_policy)]

@@ -10,6 +10,7 @@ use super::read::Source;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::output_file::OutputFile;
+use crate::output_name;
 
 /// Lines are this wide where there is no terminal.
 const WIDTH: usize = 120;
@@ -31,7 +32,7 @@ pub struct Arguments {
     #[arg(long, value_name = "WHAT", default_value = "both")]
     by: By,
     /// Write an SVG file instead of text
-    #[arg(long, value_name = "OUT")]
+    #[arg(long, value_name = "OUT", value_parser = output_name::svg())]
     svg: Option<PathBuf>,
     /// Width in characters, or of an SVG in pixels [default: the terminal's; 1000 pixels]
     #[arg(long, value_name = "NUMBER")]
