@@ -5,10 +5,8 @@ use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
-/// Endings that promise a format.
-const FORMATS: &[&str] = &[
-    "csv", "eps", "gif", "htm", "html", "jpeg", "jpg", "json", "lxt", "pdf", "png", "ps", "svg", "toml", "txt", "webp",
-];
+/// Endings that promise a format. Those of inputs are not among them: that an input would be lost is the better reason.
+const FORMATS: &[&str] = &["csv", "eps", "gif", "htm", "html", "jpeg", "jpg", "pdf", "png", "ps", "svg", "txt", "webp"];
 
 /// Where an SVG drawing goes, as an argument.
 pub fn svg() -> impl TypedValueParser<Value = PathBuf> {
