@@ -3,6 +3,7 @@
 mod budgets;
 #[path = "../check_reference/mod.rs"]
 mod check_reference;
+mod outside;
 
 use check_reference::hand::*;
 use check_reference::strange::any_records;

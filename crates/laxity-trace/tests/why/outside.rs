@@ -1,44 +1,17 @@
 //! What jobs spend their time with where other threads of the machine and interrupts have CPUs.
 
-mod check_reference;
-
 use std::collections::BTreeMap;
 
-use check_reference::hand::*;
-use check_reference::{Setup, any_setup};
 use laxity_model::{CpuId, Instant, JobId, Nanos};
 use laxity_trace::intervals::{Activity, Timeline};
 use laxity_trace::metrics::{Metrics, OutsideUse};
-use laxity_trace::why::{Account, Blame, explain, line, row};
+use laxity_trace::why::{Blame, explain, line, row};
 use laxity_trace::{Event, Origin, Outsider, OutsiderKind, Record, ShortName, Sink, TraceHeader};
 use proptest::prelude::*;
 
-const A: JobId = job(0, 0);
-const C: JobId = job(2, 0);
-
-/// Three tasks on two CPUs under global EDF.
-fn header() -> TraceHeader {
-    Setup::edf(2, &[(9, 10), (9, 20), (9, 40)], 0).header()
-}
-
-fn account(header: &TraceHeader, events: &[(u64, Event)], wanted: JobId) -> Account {
-    let mut accounts = explain(header, &trace(events), |job| job == wanted).expect("a sound trace");
-    assert_eq!(accounts.len(), 1, "one job is wanted");
-    accounts.remove(0)
-}
-
-/// The pieces, as `from-to what`, in units.
-fn told(header: &TraceHeader, account: &Account) -> Vec<String> {
-    let unit = |at: u64| at / check_reference::UNIT.0;
-    let causes = |piece: &laxity_trace::why::Piece| {
-        piece.causes.iter().map(|cause| cause.blame().describe(header)).collect::<Vec<_>>().join(" & ")
-    };
-    account
-        .pieces
-        .iter()
-        .map(|piece| format!("{}-{} {}", unit(piece.from.0), unit(piece.to.0), causes(piece)))
-        .collect()
-}
+use super::check_reference::hand::*;
+use super::check_reference::{self, any_setup};
+use super::{A, C, account, header, told};
 
 /// A thread outside the tasks takes the CPU from C, and an interrupt takes it from both; before, it kept C from being released.
 ///
@@ -48,7 +21,7 @@ fn told(header: &TraceHeader, account: &Account) -> Vec<String> {
 /// ```
 #[test]
 fn other_threads_and_interrupts_of_the_machine_are_named() {
-    let mut header = header();
+    let mut header = header(2);
     let outsider = |kind, number| Outsider { kind, number };
     let (thread, interrupt) = (outsider(OutsiderKind::Thread, 0), outsider(OutsiderKind::Interrupt, 1));
     let name = |outsider, name: &str| Event::OutsiderName { outsider, piece: 0, name: ShortName::pieces(name)[0] };
@@ -102,7 +75,7 @@ fn other_threads_and_interrupts_of_the_machine_are_named() {
 /// ```
 #[test]
 fn of_many_threads_those_that_took_less_share_a_sign() {
-    let header = TraceHeader { origin: Origin::Live, ..header() };
+    let header = TraceHeader { origin: Origin::Live, ..header(2) };
     let by = |number| Some(Outsider { kind: OutsiderKind::Thread, number });
     let outside = |at: u64, by| (at, Event::Outside { cpu: CpuId(0), by });
     let mut events = vec![(0, release(C, 40)), (0, ready(C)), (0, dispatch(0, C))];
@@ -118,7 +91,7 @@ fn of_many_threads_those_that_took_less_share_a_sign() {
 /// Laxity's scheduler tells that a job is to be released where it will be: only then is it known what had that CPU.
 #[test]
 fn a_job_whose_release_waited_for_another_thread_blames_that() {
-    let header = TraceHeader { origin: Origin::Live, is_linked: true, ..header() };
+    let header = TraceHeader { origin: Origin::Live, is_linked: true, ..header(2) };
     let thread = Outsider { kind: OutsiderKind::Thread, number: 3 };
     let outside = |cpu, by| Event::Outside { cpu: CpuId(cpu), by };
     let events = [
@@ -141,7 +114,7 @@ fn a_job_whose_release_waited_for_another_thread_blames_that() {
 /// ```
 #[test]
 fn metrics_leave_out_what_other_threads_took_and_count_it_by_cpu() {
-    let header = header();
+    let header = header(2);
     let outsider = |kind| Outsider { kind, number: 0 };
     let outside = |kind: Option<OutsiderKind>| Event::Outside { cpu: CpuId(0), by: kind.map(outsider) };
     let events = [
